@@ -75,16 +75,3 @@ func newInformer(options InformerOptions) (Indexer, Controller) {
 	informer := sharedinformer.NewDedicated(o, options.Handler, options.Transform)
 	return informer.GetIndexer(), informer
 }
-
-// New returns a controller that lists and watches with Tidings' reflector into the queue of the
-// configuration, and calls its Process function with the items of the queue. Queue and Process
-// are the program's own: the queue decides the order of the items and keeps them in memory.
-//
-// It panics when the configuration has no Queue or no ListerWatcher.
-func New(c *Config) Controller {
-	mustHave(c.ListerWatcher, "New")
-	if c.Queue == nil {
-		panic("cache.New: Config.Queue is nil: pass one of NewRealFIFOWithOptions")
-	}
-	return sharedinformer.NewQueueController(c)
-}

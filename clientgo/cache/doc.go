@@ -17,14 +17,13 @@
 //   - [NewSharedIndexInformer], [NewSharedIndexInformerWithOptions] and [NewSharedInformer];
 //   - [NewInformerWithOptions], [NewInformer], [NewIndexerInformer], [NewTransformingInformer] and
 //     [NewTransformingIndexerInformer];
-//   - [New] lists and watches with the engine's reflector; queue and Process function are those
-//     of the [Config];
 //   - [ListAll], [ListAllByNamespace] and [NewGenericLister] use the indexes of its caches.
 //
 // client-go does not have [HealthOf], which returns the health of an informer, nor [IndexLabels],
 // [IndexOwners], [Select], [Owned] and [Controlled], which add indexes and find objects by them,
-// nor [WithSharing] and [WithRecorder]. Everything else is client-go's own code, also a [Reflector], a [DeltaFIFO] or
-// a [Store] that a program makes itself. Packages such as tools/cache/testing stay client-go's.
+// nor [WithSharing] and [WithRecorder]. Everything else is client-go's own code, also a [Reflector],
+// a [DeltaFIFO], a [Store] and a controller of [New] that a program makes itself. Packages such as
+// tools/cache/testing stay client-go's.
 //
 // # How the names are forwarded
 //

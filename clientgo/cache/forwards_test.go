@@ -53,7 +53,6 @@ func TestForwardsOurs(t *testing.T) {
 	for name, functions := range map[string][2]any{
 		"ListAll":            {cache.ListAll, upstream.ListAll},
 		"ListAllByNamespace": {cache.ListAllByNamespace, upstream.ListAllByNamespace},
-		"New":                {cache.New, upstream.New},
 		"NewGenericLister":   {cache.NewGenericLister, upstream.NewGenericLister},
 		//lint:ignore SA1019 old programs call it
 		"NewIndexerInformer": {cache.NewIndexerInformer, upstream.NewIndexerInformer},

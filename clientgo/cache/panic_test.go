@@ -2,7 +2,6 @@ package cache_test
 
 import (
 	"bytes"
-	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -76,21 +75,6 @@ func wantCrash(t *testing.T, test, part string, texts ...string) {
 			t.Errorf("the output does not say %q:\n%s", text, output)
 		}
 	}
-}
-
-// TestPanicOfProcess: a panic of a Process function is one of Run, in client-go and here.
-func TestPanicOfProcess(t *testing.T) {
-	bothControllers(t, func(t *testing.T, newOne newController) {
-		defer func() {
-			if r := recover(); r != "Process gave up" {
-				t.Errorf("Run panics with %v", r)
-			}
-		}()
-		c := newConsumer()
-		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) { return podList("1", versioned("a", "1")), nil }}
-		newOne(&clientgo.Config{Queue: queues["atomic RealFIFO"](c), ListerWatcher: server, ObjectType: &corev1.Pod{},
-			Process: func(any, bool) error { panic("Process gave up") }}).RunWithContext(quiet(t))
-	})
 }
 
 // surviving keeps panics from ending the process until the test ends.
@@ -216,44 +200,5 @@ func TestPanicsOfServerSurvived(t *testing.T) {
 		}
 		stop()
 		<-registration.(interface{ ShutdownChan() <-chan struct{} }).ShutdownChan()
-	})
-}
-
-// TestPanicOfProcessSurvived: if panics do not crash the process, the item of a panic of Process
-// is lost, the next one is processed a second later, and Run returns when its context ends.
-func TestPanicOfProcessSurvived(t *testing.T) {
-	bothControllers(t, func(t *testing.T, newOne newController) {
-		surviving(t)
-		server := &script{list: func(metav1.ListOptions) (runtime.Object, error) {
-			return podList("2", versioned("a", "1"), versioned("b", "2")), nil
-		}}
-		c := newConsumer()
-		calls, gaveUp := 0, time.Now()
-		var pause time.Duration
-		controller := newOne(&clientgo.Config{Queue: queues["RealFIFO"](c), ListerWatcher: server, ObjectType: &corev1.Pod{},
-			Process: func(obj any, initial bool) error {
-				if calls++; calls == 1 {
-					gaveUp = time.Now()
-					panic("Process gave up")
-				}
-				pause = time.Since(gaveUp)
-				return c.process(obj, initial)
-			}})
-		ctx, cancel := context.WithCancel(quiet(t))
-		ended := running(ctx, controller)
-		settle(time.Minute)
-		select {
-		case <-ended:
-			t.Error("Run has returned before its context ended")
-		default:
-		}
-		if calls != 2 || pause != time.Second {
-			t.Errorf("%d calls, the last %v after the panic, want 2 and 1s", calls, pause)
-		}
-		if !controller.HasSynced() {
-			t.Error("the controller has not synced")
-		}
-		cancel()
-		<-ended
 	})
 }

@@ -12,7 +12,7 @@ import (
 //	lw = cache.WithRecorder(lw, recorder)
 //	informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{})
 //
-// A controller of New records nothing: its cache is the program's.
+// A controller of New, which is client-go's, records nothing.
 func WithRecorder(lw ListerWatcher, recorder source.Recorder) ListerWatcher {
 	mustHave(lw, "WithRecorder")
 	return listwatch.WithRecorder(lw, recorder)

@@ -78,14 +78,6 @@ func TestRunWithChannel(t *testing.T) {
 			t.Error("it has not synced")
 		}
 	})
-	bothControllers(t, func(t *testing.T, newOne newController) {
-		c := newConsumer()
-		controller := newOne(&clientgo.Config{Queue: queues["RealFIFO"](c), ListerWatcher: newSource(t, "a"), ObjectType: &corev1.Pod{}, Process: c.process})
-		controller.Run(afterASecond())
-		if !controller.HasSynced() {
-			t.Error("it has not synced")
-		}
-	})
 }
 
 // afterASecond returns a channel that is closed after a second.
@@ -137,17 +129,13 @@ func TestRunRaces(t *testing.T) {
 	})
 }
 
-// TestNilListerWatcher: the constructors panic without a ListerWatcher or a queue. (client-go
-// fails in a goroutine of Run.)
+// TestNilListerWatcher: the constructors panic without a ListerWatcher. (client-go fails in a
+// goroutine of Run.)
 func TestNilListerWatcher(t *testing.T) {
 	for name, construct := range map[string]func(){
 		"NewSharedInformer":      func() { cache.NewSharedInformer(nil, &corev1.Pod{}, 0) },
 		"NewSharedIndexInformer": func() { cache.NewSharedIndexInformer(nil, &corev1.Pod{}, 0, nil) },
 		"NewInformerWithOptions": func() { cache.NewInformerWithOptions(cache.InformerOptions{}) },
-		"New": func() {
-			cache.New(&cache.Config{Queue: cache.NewRealFIFOWithOptions(cache.RealFIFOOptions{AtomicEvents: true})})
-		},
-		"New without a queue": func() { cache.New(&cache.Config{ListerWatcher: &script{}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer func() {

@@ -455,6 +455,11 @@ func NamespacedNameAsObjectName(nn types.NamespacedName) ObjectName {
 	return cache.NamespacedNameAsObjectName(nn)
 }
 
+// New is client-go's [cache.New].
+func New(c *Config) Controller {
+	return cache.New(c)
+}
+
 // NewCacheMutationDetector is client-go's [cache.NewCacheMutationDetector].
 func NewCacheMutationDetector(name string) MutationDetector {
 	return cache.NewCacheMutationDetector(name)

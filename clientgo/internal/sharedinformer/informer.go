@@ -134,7 +134,8 @@ func (i *Informer) SetTransform(transform cache.TransformFunc) error {
 
 // SetWatchErrorHandler sets the function that is called when listing and watching fails.
 func (i *Informer) SetWatchErrorHandler(handler cache.WatchErrorHandler) error {
-	return i.SetWatchErrorHandlerWithContext(withoutContext(handler))
+	return i.SetWatchErrorHandlerWithContext(
+		func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) })
 }
 
 // SetWatchErrorHandlerWithContext sets the function that is called when listing and watching

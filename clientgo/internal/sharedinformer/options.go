@@ -149,15 +149,17 @@ func (i *Informer) describe(obj any) (version, uid string) {
 func (i *Informer) part(ctx context.Context, _ string, _ source.Scope) engine.Part[any] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	transport := transport(i.o.Versions, 0, i.o.MinWatchTimeout)
-	transport.Recorder = i.o.Recorder
+	streams := i.o.Versions.Trusted() &&
+		clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient)
 	return engine.Part[any]{Source: i.o.Source, Reflector: reflector.Options[any]{
 		Accept: i.hasSlot, Transform: i.transform, AfterTransform: i.afterTransform,
-		Transport:         transport,
+		Transport: source.Transport{
+			NoStreamedLists: !streams, WatchTimeout: max(i.o.MinWatchTimeout, minWatchTimeout),
+			Recorder: i.o.Recorder,
+		},
 		PagesAfterFailure: true,
 		Logger:            newLogger(ctx, i.reports),
-		OnFailure: watchErrorsTo(ctx, i.watchError, i.name, i.o.Example,
-			i.LastSyncResourceVersion),
+		OnFailure:         i.watchErrorsTo(ctx, i.watchError),
 	}}
 }
 
@@ -167,16 +169,6 @@ func (i *Informer) hasSlot(item source.Item[any], _ bool) error {
 		return nil
 	}
 	return i.o.Slots.Check(slot.NamespaceOf(item.Key))
-}
-
-// transport returns the transport of a reflector. As in client-go, a page size below 0 means
-// the default.
-func transport(v *listwatch.Versions, pageSize int64, minTimeout time.Duration) source.Transport {
-	streams := v.Trusted() && clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient)
-	return source.Transport{
-		PageSize: max(pageSize, 0), NoStreamedLists: !streams,
-		WatchTimeout: max(minTimeout, minWatchTimeout),
-	}
 }
 
 // afterTransform notes whether a transform has changed the version.

@@ -7,8 +7,8 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
-// supervise calls run until it returns or ctx ends. utilruntime handles the panics of listers,
-// watch error handlers and Process functions in it. If a panic does not crash the process, run
+// supervise calls run until it returns or ctx ends. utilruntime handles the panics of listers and
+// watch error handlers in it. If a panic does not crash the process, run
 // is called again after a pause, as in client-go.
 func supervise(ctx context.Context, run func(context.Context)) {
 	for !returned(ctx, func() { run(ctx) }) {

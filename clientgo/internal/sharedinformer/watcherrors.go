@@ -16,22 +16,16 @@ import (
 	"github.com/tidings-go/tidings/internal/reflector"
 )
 
-// withoutContext returns a handler that calls one that takes no context.
-func withoutContext(handler cache.WatchErrorHandler) cache.WatchErrorHandlerWithContext {
-	return func(_ context.Context, r *cache.Reflector, err error) { handler(r, err) }
-}
-
 // watchErrorsTo returns a function for the failures of a reflector. It calls the handler where
 // client-go's ListAndWatch returns an error: when a list fails, and when a watch cannot be
 // opened, unless the connection is refused or the server answers 429. An error that ends an
-// open watch is not reported. name and example are those of the collection; reached returns
-// the version up to which everything was read. Without a handler the result is nil.
-func watchErrorsTo(ctx context.Context, handler cache.WatchErrorHandlerWithContext, name string,
-	example runtime.Object, reached func() string) func(reflector.Step, error) {
+// open watch is not reported. Without a handler the result is nil.
+func (i *Informer) watchErrorsTo(ctx context.Context,
+	handler cache.WatchErrorHandlerWithContext) func(reflector.Step, error) {
 	if handler == nil {
 		return nil
 	}
-	w := &watchErrors{name: name, example: example, reached: reached}
+	w := &watchErrors{informer: i}
 	return func(ended reflector.Step, err error) {
 		switch {
 		case ended == reflector.PagedList:
@@ -45,26 +39,22 @@ func watchErrorsTo(ctx context.Context, handler cache.WatchErrorHandlerWithConte
 
 // watchErrors makes the cache.Reflector that a watch error handler receives.
 type watchErrors struct {
-	name    string
-	example runtime.Object
-	reached func() string
-	replica *cache.Reflector // the last one; nil before
-	version string           // of replica
+	informer *Informer
+	replica  *cache.Reflector // the last one; nil before
+	version  string           // of replica
 }
 
 // reflector returns a cache.Reflector with the version of ours. It never connects to a server:
 // it gets its version from an empty list of that version.
 func (w *watchErrors) reflector() *cache.Reflector {
-	version := w.reached()
+	version, name := w.informer.LastSyncResourceVersion(), w.informer.name
 	if w.replica != nil && w.version == version {
 		return w.replica
 	}
 	silent := logr.Discard()
 	nothing := cache.NewStore(cache.MetaNamespaceKeyFunc)
-	w.replica = cache.NewReflectorWithOptions(emptyList{version}, w.example, nothing,
-		cache.ReflectorOptions{
-			Name: w.name, TypeDescription: w.name, Logger: &silent,
-		})
+	w.replica = cache.NewReflectorWithOptions(emptyList{version}, w.informer.o.Example, nothing,
+		cache.ReflectorOptions{Name: name, TypeDescription: name, Logger: &silent})
 	w.version = version
 	if version != "" {
 		// The error is errNoWatch.

@@ -26,7 +26,6 @@ func clientGo() tables {
 		ours: []string{
 			"ListAll",
 			"ListAllByNamespace",
-			"New",
 			"NewGenericLister",
 			"NewIndexerInformer",
 			"NewInformer",
