@@ -212,7 +212,7 @@ func runNative(ctx context.Context, f *feed, handle func(), handlers int) (<-cha
 
 func runDropIn(ctx context.Context, f *feed, handle func(), handlers int) (<-chan struct{}, <-chan struct{}) {
 	return runShared(ctx, sharedinformer.New(sharedinformer.Options{
-		Source: listwatch.Untyped(source.Source[*corev1.Pod](f)), Example: &corev1.Pod{},
+		Source: listwatch.Untyped(source.Source[*corev1.Pod](f), nil), Example: &corev1.Pod{},
 	}), handle, handlers)
 }
 

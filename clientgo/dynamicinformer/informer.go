@@ -77,7 +77,7 @@ func kindOf(client dynamic.Interface) factory.Kind {
 		k.Own = c.own
 	}
 	k.Open = func(of source.Resource, o source.RESTOptions) source.Source[any] {
-		return listwatch.Untyped[*unstructured.Unstructured](source.NewDynamic(k.Own, of, o))
+		return listwatch.Untyped[*unstructured.Unstructured](source.NewDynamic(k.Own, of, o), nil)
 	}
 	return k
 }

@@ -121,7 +121,7 @@ func (r *resource) ownSource(client kubernetes.Interface) *source.Client {
 func openTyped(s *factory.Spec, own *source.Client, example func() runtime.Object) {
 	of, newObject := s.Resource, func() source.Object { return example().(source.Object) }
 	s.Open = func(o source.RESTOptions) source.Source[any] {
-		return listwatch.Untyped[source.Object](source.NewTyped(own, of, newObject, o))
+		return listwatch.Untyped[source.Object](source.NewTyped(own, of, newObject, o), nil)
 	}
 }
 

@@ -78,7 +78,7 @@ func kindOf(client metadata.Interface) factory.Kind {
 	}
 	k.Open = func(of source.Resource, o source.RESTOptions) source.Source[any] {
 		o.NoKind = true
-		return listwatch.Untyped[*metav1.PartialObjectMetadata](source.NewMetadata(k.Own, of, o))
+		return listwatch.Untyped[*metav1.PartialObjectMetadata](source.NewMetadata(k.Own, of, o), nil)
 	}
 	return k
 }

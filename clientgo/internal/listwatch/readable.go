@@ -27,19 +27,17 @@ func Open(of Readable, example runtime.Object, sharing source.Sharing) source.So
 	o.Sharing = sharing
 	switch example.(type) {
 	case *unstructured.Unstructured:
-		return Untyped[*unstructured.Unstructured](source.NewDynamic(client, resource, o))
+		return Untyped[*unstructured.Unstructured](source.NewDynamic(client, resource, o), nil)
 	case *metav1.PartialObjectMetadata:
 		kind := resource.GroupVersion().WithKind(resource.Kind)
-		setKind := func(obj *metav1.PartialObjectMetadata, _ source.EventType) any {
-			if obj != nil { // a bookmark has none
-				obj.SetGroupVersionKind(kind)
-			}
-			return obj
-		}
-		return Convert[*metav1.PartialObjectMetadata](
-			source.NewMetadata(client, resource, o), setKind)
+		return Untyped[*metav1.PartialObjectMetadata](source.NewMetadata(client, resource, o),
+			func(obj *metav1.PartialObjectMetadata) {
+				if obj != nil { // a bookmark has none
+					obj.SetGroupVersionKind(kind)
+				}
+			})
 	}
 	structType := reflect.TypeOf(example).Elem()
 	newObject := func() source.Object { return reflect.New(structType).Interface().(source.Object) }
-	return Untyped[source.Object](source.NewTyped(client, resource, newObject, o))
+	return Untyped[source.Object](source.NewTyped(client, resource, newObject, o), nil)
 }

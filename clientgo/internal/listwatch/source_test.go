@@ -202,7 +202,7 @@ func (s stubSource) Close() error { return nil }
 // TestUntyped: an untyped source returns the items of the typed source. The object of an item
 // with an error is an untyped nil.
 func TestUntyped(t *testing.T) {
-	src := Untyped[*corev1.Pod](stubSource{})
+	src := Untyped[*corev1.Pod](stubSource{}, nil)
 	page, err := src.List(t.Context(), source.ListOptions{})
 	if err != nil || page.Version != "9" || page.Continue != "next" || page.Remaining != 3 || !page.Sharded || len(page.Items) != 2 {
 		t.Errorf("the page is %+v, %v", page, err)
