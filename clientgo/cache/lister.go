@@ -1,55 +1,48 @@
 package cache
 
 import (
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 )
 
-// NewGenericLister returns a lister of a cache, which lists with [ListAllByNamespace]. Its
-// NotFound errors name the resource.
+// NewGenericLister is client-go's [cache.NewGenericLister], except that it lists with
+// [ListAllByNamespace].
 func NewGenericLister(indexer Indexer, resource schema.GroupResource) GenericLister {
-	return genericLister{scopedLister{indexer, resource, metav1.NamespaceAll}}
+	return genericLister{cache.NewGenericLister(indexer, resource), indexer}
 }
 
-type genericLister struct{ scopedLister }
+type genericLister struct {
+	cache.GenericLister
+	indexer Indexer
+}
+
+// List returns the objects that the selector matches.
+func (l genericLister) List(selector labels.Selector) ([]runtime.Object, error) {
+	return list(l.indexer, metav1.NamespaceAll, selector)
+}
 
 // ByNamespace returns a lister of one namespace.
 func (l genericLister) ByNamespace(namespace string) GenericNamespaceLister {
-	return scopedLister{l.indexer, l.resource, namespace}
+	return namespaceLister{l.GenericLister.ByNamespace(namespace), l.indexer, namespace}
 }
 
-// Get returns the object of a key.
-func (l genericLister) Get(key string) (runtime.Object, error) { return l.get(key, key) }
-
-// scopedLister lists a namespace, or all of them.
-type scopedLister struct {
+type namespaceLister struct {
+	cache.GenericNamespaceLister
 	indexer   Indexer
-	resource  schema.GroupResource
 	namespace string
 }
 
 // List returns the objects that the selector matches.
-func (l scopedLister) List(selector labels.Selector) (list []runtime.Object, err error) {
-	err = ListAllByNamespace(l.indexer, l.namespace, selector,
-		func(obj any) { list = append(list, obj.(runtime.Object)) })
-	return list, err
+func (l namespaceLister) List(selector labels.Selector) ([]runtime.Object, error) {
+	return list(l.indexer, l.namespace, selector)
 }
 
-// Get returns the object of a name in the namespace.
-func (l scopedLister) Get(name string) (runtime.Object, error) {
-	return l.get(l.namespace+"/"+name, name)
-}
-
-func (l scopedLister) get(key, name string) (runtime.Object, error) {
-	obj, exists, err := l.indexer.GetByKey(key)
-	if err != nil {
-		return nil, err
-	}
-	if !exists {
-		return nil, apierrors.NewNotFound(l.resource, name)
-	}
-	return obj.(runtime.Object), nil
+func list(indexer Indexer, namespace string,
+	selector labels.Selector) (found []runtime.Object, err error) {
+	err = ListAllByNamespace(indexer, namespace, selector,
+		func(obj any) { found = append(found, obj.(runtime.Object)) })
+	return found, err
 }
