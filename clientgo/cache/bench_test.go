@@ -6,9 +6,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +28,7 @@ const (
 	benchRound = 5_000 // events that are waited for together
 )
 
-// feed yields updates of pods from memory, to any of the three informers.
+// feed yields updates of pods from memory, to any of the informers.
 type feed struct {
 	pods   []*corev1.Pod
 	events chan []source.Event[*corev1.Pod]
@@ -131,123 +129,84 @@ type pagesOnly struct{ *clientgo.ListWatch }
 
 func (pagesOnly) IsWatchListSemanticsUnSupported() bool { return true }
 
-// BenchmarkUpdates has an informer of 10,000 pods hand on updates from memory to
-// handlers. The three ways: the native informer, the drop-in from a source of our own as
-// with a clientset, and client-go and the drop-in from a lister and watcher.
+// updater starts an informer whose handler calls a function for each update. It returns when the
+// informer is synced, and the function that waits for its end.
+type updater func(ctx context.Context, b *testing.B, f *feed, handle func()) (wait func())
+
+// BenchmarkUpdates has an informer of 10,000 pods hand on updates from memory to a handler: the
+// native informer, and the drop-in from a source of our own, as with a clientset, and from a lister
+// and watcher. The module bench compares them with client-go.
 func BenchmarkUpdates(b *testing.B) {
-	for _, handlers := range []int{1, 10} {
-		for _, way := range []struct {
-			name string
-			run  func(ctx context.Context, f *feed, handle func(), handlers int) (synced <-chan struct{}, stopped <-chan struct{})
-		}{
-			{"native", runNative},
-			{"drop-in", runDropIn},
-			{"drop-in with a lister and watcher", runListWatch(cache.NewSharedIndexInformer)},
-			{"client-go", runListWatch(clientgo.NewSharedIndexInformer)},
-		} {
-			b.Run(fmt.Sprintf("%d handlers/%s", handlers, way.name), func(b *testing.B) { benchUpdates(b, handlers, way.run) })
-		}
+	for _, way := range []struct {
+		name string
+		run  updater
+	}{
+		{"native", runNative},
+		{"drop-in", func(ctx context.Context, b *testing.B, f *feed, handle func()) func() {
+			return runShared(ctx, b, sharedinformer.New(sharedinformer.Options{
+				Source: listwatch.Untyped(source.Source[*corev1.Pod](f), nil), Example: &corev1.Pod{},
+			}), handle)
+		}},
+		{"drop-in with a lister and watcher", func(ctx context.Context, b *testing.B, f *feed, handle func()) func() {
+			return runShared(ctx, b, cache.NewSharedIndexInformer(f.listerWatcher(), &corev1.Pod{}, 0, nil), handle)
+		}},
+	} {
+		b.Run("1 handlers/"+way.name, func(b *testing.B) { benchUpdates(b, way.run) })
 	}
 }
 
-func benchUpdates(b *testing.B, handlers int, run func(context.Context, *feed, func(), int) (<-chan struct{}, <-chan struct{})) {
+func benchUpdates(b *testing.B, run updater) {
 	f := newFeed(b.N)
 	events := f.events
 	f.events = make(chan []source.Event[*corev1.Pod])
 	ctx, cancel := context.WithCancel(b.Context())
 	var called sync.WaitGroup
-	synced, stopped := run(ctx, f, called.Done, handlers)
-	<-synced
+	wait := run(ctx, b, f, called.Done)
 	// The collector would spend its time on the events that were made beforehand.
 	// What it costs goes with the bytes allocated, which are reported.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	b.ReportAllocs()
-	before := cpuTime(b)
 	b.ResetTimer()
 	// In rounds, so that no handler falls so far behind that its updates fold.
 	for left := b.N; left > 0; left -= benchRound {
 		n := min(left, benchRound)
-		called.Add(n * handlers)
+		called.Add(n)
 		for range (n + benchBatch - 1) / benchBatch {
 			f.events <- <-events
 		}
 		called.Wait()
 	}
 	b.StopTimer()
-	b.ReportMetric(float64((cpuTime(b)-before).Nanoseconds())/float64(b.N), "cpu-ns/op")
 	cancel()
-	<-stopped
+	wait()
 }
 
-func cpuTime(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-}
-
-func runNative(ctx context.Context, f *feed, handle func(), handlers int) (<-chan struct{}, <-chan struct{}) {
+func runNative(ctx context.Context, b *testing.B, f *feed, handle func()) func() {
 	i, err := tidings.NewInformer(source.Source[*corev1.Pod](f), tidings.InformerOptions[*corev1.Pod]{})
 	if err != nil {
-		panic(err)
+		b.Fatal(err)
 	}
-	var registrations []interface{ Synced() <-chan struct{} }
-	for range handlers {
-		r, err := i.AddHandler(tidings.Funcs[*corev1.Pod]{OnUpdate: func(_, _ *corev1.Pod) { handle() }}, tidings.HandlerOptions{})
-		if err != nil {
-			panic(err)
-		}
-		registrations = append(registrations, r)
+	r, err := i.AddHandler(tidings.Funcs[*corev1.Pod]{OnUpdate: func(_, _ *corev1.Pod) { handle() }}, tidings.HandlerOptions{})
+	if err != nil {
+		b.Fatal(err)
 	}
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
+	var running sync.WaitGroup
+	running.Go(func() {
 		if err := i.Run(ctx); err != nil {
-			panic(err)
+			b.Error(err)
 		}
-	}()
-	return allSynced(registrations, func(r interface{ Synced() <-chan struct{} }) <-chan struct{} { return r.Synced() }), stopped
+	})
+	<-r.Synced()
+	return running.Wait
 }
 
-func runDropIn(ctx context.Context, f *feed, handle func(), handlers int) (<-chan struct{}, <-chan struct{}) {
-	return runShared(ctx, sharedinformer.New(sharedinformer.Options{
-		Source: listwatch.Untyped(source.Source[*corev1.Pod](f), nil), Example: &corev1.Pod{},
-	}), handle, handlers)
-}
-
-func runListWatch(newInformer func(clientgo.ListerWatcher, runtime.Object, time.Duration, clientgo.Indexers) clientgo.SharedIndexInformer) func(context.Context, *feed, func(), int) (<-chan struct{}, <-chan struct{}) {
-	return func(ctx context.Context, f *feed, handle func(), handlers int) (<-chan struct{}, <-chan struct{}) {
-		return runShared(ctx, newInformer(f.listerWatcher(), &corev1.Pod{}, 0, clientgo.Indexers{}), handle, handlers)
+func runShared(ctx context.Context, b *testing.B, i clientgo.SharedIndexInformer, handle func()) func() {
+	r, err := i.AddEventHandler(clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { handle() }})
+	if err != nil {
+		b.Fatal(err)
 	}
-}
-
-func runShared(ctx context.Context, i clientgo.SharedIndexInformer, handle func(), handlers int) (<-chan struct{}, <-chan struct{}) {
-	var registrations []clientgo.ResourceEventHandlerRegistration
-	for range handlers {
-		r, err := i.AddEventHandler(clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ any) { handle() }})
-		if err != nil {
-			panic(err)
-		}
-		registrations = append(registrations, r)
-	}
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		i.RunWithContext(ctx)
-	}()
-	return allSynced(registrations, func(r clientgo.ResourceEventHandlerRegistration) <-chan struct{} {
-		return r.HasSyncedChecker().Done()
-	}), stopped
-}
-
-func allSynced[R any](registrations []R, synced func(R) <-chan struct{}) <-chan struct{} {
-	all := make(chan struct{})
-	go func() {
-		defer close(all)
-		for _, r := range registrations {
-			<-synced(r)
-		}
-	}()
-	return all
+	var running sync.WaitGroup
+	running.Go(func() { i.RunWithContext(ctx) })
+	<-r.HasSyncedChecker().Done()
+	return running.Wait
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"iter"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/engine"
 )
@@ -29,44 +27,27 @@ func (i *Informer) Health() health.Informer {
 	return h
 }
 
+// progress is what an engine.Collection says of its cache.
+type progress interface {
+	Await(ctx context.Context, done func() (bool, error)) error
+	Over() error
+	Reached(namespace string) (version string, ok bool)
+	Keys() iter.Seq[string]
+	SuspectWatch(key, version string)
+}
+
 // WaitFor waits until the cache reflects a version, for programs that have it only. It fails when
 // the informer stops.
 func (x *indexer) WaitFor(ctx context.Context, version string) error {
-	c := x.informer.collection
-	return c.Await(ctx, func() (bool, error) { return c.Reflects(version), nil })
-}
-
-// Await waits until done returns true, or an error, and calls it after each change of the cache or
-// of the version that it reflects. It fails when the informer stops.
-func (x *indexer) Await(ctx context.Context, done func() (bool, error)) error {
-	return x.informer.collection.Await(ctx, done)
+	return x.Await(ctx, func() (bool, error) { return x.informer.collection.Reflects(version), nil })
 }
 
 // HasStarted reports whether the informer runs or has run.
 func (x *indexer) HasStarted() bool { return x.informer.HasStarted() }
 
-// Over returns why the informer follows the server no more; nil if it does or will.
-func (x *indexer) Over() error { return x.informer.collection.Over() }
-
-// Reached returns the version up to which the cache reflects the objects of a namespace, "" before
-// the first list.
-func (x *indexer) Reached(namespace string) (version string, ok bool) {
-	return x.informer.collection.Reached(namespace)
-}
-
 // Cached returns the version and UID of a cached object, "" for one without metadata.
 func (x *indexer) Cached(key string) (version, uid string, ok bool) {
 	obj, ok := x.store.Get(key)
-	if m, err := meta.Accessor(obj); ok && err == nil {
-		version, uid = m.GetResourceVersion(), string(m.GetUID())
-	}
+	version, uid = versionAndUID(obj)
 	return version, uid, ok
-}
-
-// Keys yields the keys of the cached objects.
-func (x *indexer) Keys() iter.Seq[string] { return x.informer.collection.Keys() }
-
-// SuspectWatch is that of engine.Collection.
-func (x *indexer) SuspectWatch(key, version string) {
-	x.informer.collection.SuspectWatch(key, version)
 }

@@ -27,6 +27,7 @@ import (
 // The index by namespace that every factory asks for costs nothing: keys begin with the
 // namespace and are ordered.
 type indexer struct {
+	progress
 	informer *Informer
 	store    *store.Store[any] // of the informer's collection
 	adding   engine.Lock       // held while indexes are added
@@ -39,7 +40,9 @@ var (
 )
 
 func newIndexer(i *Informer, indexers cache.Indexers) *indexer {
-	x := &indexer{informer: i, store: i.collection.Store(), adding: engine.NewLock()}
+	x := &indexer{
+		progress: i.collection, informer: i, store: i.collection.Store(), adding: engine.NewLock(),
+	}
 	x.setIndexers(indexers, nil)
 	return x
 }
