@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"go/ast"
 	"go/token"
 	"go/types"
@@ -18,33 +17,27 @@ type change struct {
 	After    string `json:"after"`
 }
 
-// mutant is one change, with its place.
+// mutant is one change, with its place, and the edits that add it.
 type mutant struct {
 	change
-	Package string
-	Line    int
-	Kind    string
-	id      int
-}
-
-// point is a piece of code with one mutant or more, and the edits that add them.
-type point struct {
-	mutants    []*mutant
-	edits      []edit
-	begin, end int // lines
+	Package   string
+	Line, end int
+	Kind      string
+	id        int
+	edits     []edit
 }
 
 // finder walks one file.
 type finder struct {
 	*pkg
-	file   *file
-	next   *int // the number of the next mutant
-	stack  []ast.Node
-	points []*point
+	file  *file
+	next  *int // the number of the next mutant
+	stack []ast.Node
+	found []*mutant
 }
 
-// find lists the points of a file, outer ones before inner ones.
-func (p *pkg) find(f *file, next *int) []*point {
+// find lists the mutants of a file, outer ones before inner ones.
+func (p *pkg) find(f *file, next *int) []*mutant {
 	w := &finder{pkg: p, file: f, next: next}
 	if ast.IsGenerated(f.syntax) {
 		return nil
@@ -63,10 +56,10 @@ func (p *pkg) find(f *file, next *int) []*point {
 			return false
 		})
 	}
-	return w.points
+	return w.found
 }
 
-// visit adds the points of a node, and reports whether to visit its children.
+// visit adds the mutants of a node, and reports whether to visit its children.
 func (w *finder) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.ArrayType, *ast.ChanType, *ast.FuncType, *ast.InterfaceType, *ast.MapType,
@@ -90,7 +83,9 @@ func (w *finder) visit(n ast.Node) bool {
 	case *ast.SwitchStmt:
 		w.cases(n)
 	case *ast.AssignStmt:
-		w.assign(n)
+		for _, e := range n.Rhs {
+			w.value(e)
+		}
 	case *ast.ReturnStmt:
 		w.results(n)
 	case *ast.KeyValueExpr:
@@ -134,13 +129,13 @@ func (w *finder) binary(n *ast.BinaryExpr) {
 		w.wrap(n.Y, "operand", "false", "((", never)
 	case ok && isNumber(w.info.TypeOf(n.X)) && isNumber(w.info.TypeOf(n.Y)):
 		after := w.text(n.X) + " " + swap.to.String() + " " + w.text(n.Y)
-		p := w.wrap(n, n.Op.String(), after, "mutant"+swap.helper+"(%d, ", ")")
+		m := w.wrap(n, n.Op.String(), after, "mutant"+swap.helper+"(%d, ", ")")
 		at := w.offset(n.OpPos)
-		p.edits = append(p.edits, edit{at: at, end: at + len(n.Op.String()), text: ","})
+		m.edits = append(m.edits, edit{at: at, end: at + len(n.Op.String()), text: ","})
 	}
 }
 
-// constant adds integers off by one, and reports whether e is a constant.
+// constant adds integers that are one more, and reports whether e is a constant.
 func (w *finder) constant(e ast.Expr) bool {
 	tv := w.info.Types[e]
 	if tv.Value == nil || tv.IsType() {
@@ -150,14 +145,7 @@ func (w *finder) constant(e ast.Expr) bool {
 	if !ok || basic.Info()&types.IsInteger == 0 {
 		return true
 	}
-	helper := "mutantMoreOrLess["
-	if tv.Value.String() == "0" {
-		helper = "mutantMore["
-	}
-	p := w.wrap(e, "constant", "("+w.text(e)+" + 1)", helper+basic.Name()+"](%d, ", ")")
-	if tv.Value.String() != "0" {
-		p.mutants = append(p.mutants, w.mutant(e, "constant", "("+w.text(e)+" - 1)"))
-	}
+	w.wrap(e, "constant", "("+w.text(e)+" + 1)", "mutantMore["+basic.Name()+"](%d, ", ")")
 	return true
 }
 
@@ -198,18 +186,6 @@ func (w *finder) value(e ast.Expr) {
 			w.negate(e)
 		}
 	}
-}
-
-// assign adds x -= y for x += y and the like, and negated values.
-func (w *finder) assign(n *ast.AssignStmt) {
-	for _, e := range n.Rhs {
-		w.value(e)
-	}
-	other := map[token.Token]string{token.ADD_ASSIGN: "-=", token.SUB_ASSIGN: "+="}[n.Tok]
-	if other == "" || !isNumber(w.info.TypeOf(n.Lhs[0])) || w.info.Types[n.Rhs[0]].Value != nil {
-		return
-	}
-	w.wrap(n.Rhs[0], other, "-("+w.text(n.Rhs[0])+")", "mutantMinus(%d, ", ")")
 }
 
 // results adds errors that are not returned, and negated values.
@@ -258,31 +234,15 @@ func (w *finder) communication(s ast.Stmt) {
 	}
 }
 
-// cases adds cases of a switch that are never taken. A switch with a value becomes one
-// of conditions.
+// cases adds cases of a switch without a value that are never taken. Those of another one have
+// statements that are left out.
 func (w *finder) cases(n *ast.SwitchStmt) {
-	if n.Tag != nil && n.Init != nil {
-		return
-	}
-	p := &point{begin: w.line(n.Pos()), end: w.line(n.End())}
-	open, closing := "((", ""
-	if n.Tag != nil {
-		open, closing = "((mutantTag == (", ")"
-		p.surround(w.offset(n.Tag.Pos()), w.offset(n.Tag.End()), "mutantTag := ", "; true")
-	}
 	for _, clause := range n.Body.List {
-		c := clause.(*ast.CaseClause)
-		if len(c.List) == 0 {
-			continue
+		for _, e := range clause.(*ast.CaseClause).List {
+			if n.Tag == nil {
+				w.wrap(e, "case", "never", "((", never)
+			}
 		}
-		m := w.mutant(c.List[0], "case", "never")
-		p.mutants = append(p.mutants, m)
-		for _, e := range c.List {
-			p.surround(w.offset(e.Pos()), w.offset(e.End()), open, closing+fmt.Sprintf(never, m.id))
-		}
-	}
-	if len(p.mutants) > 0 {
-		w.points = append(w.points, p)
 	}
 }
 

@@ -36,33 +36,24 @@ func (w *finder) text(n ast.Node) string {
 	return string(w.file.text[w.offset(n.Pos()):w.offset(n.End())])
 }
 
-// wrap adds a point with one mutant around a node; its number replaces %d in the texts.
-func (w *finder) wrap(n ast.Node, kind, after, open, closing string) *point {
-	m := w.mutant(n, kind, after)
-	number := func(text string) string { return strings.ReplaceAll(text, "%d", fmt.Sprint(m.id)) }
-	p := &point{mutants: []*mutant{m}, begin: w.line(n.Pos()), end: w.line(n.End())}
-	p.surround(w.offset(n.Pos()), w.offset(n.End()), number(open), number(closing))
-	w.points = append(w.points, p)
-	return p
-}
-
-// surround adds texts before and after some bytes.
-func (p *point) surround(from, to int, open, closing string) {
-	p.edits = append(p.edits, edit{at: from, end: from, text: open},
-		edit{at: to, end: to, text: closing, closes: true})
-}
-
-// mutant numbers a mutant that replaces a node by a text.
-func (w *finder) mutant(n ast.Node, kind, after string) *mutant {
+// wrap adds a mutant that replaces a node by a text, by texts around the node. Its number replaces
+// %d in them.
+func (w *finder) wrap(n ast.Node, kind, after, open, closing string) *mutant {
 	from, to := w.offset(n.Pos()), w.offset(n.End())
+	number := func(text string) string { return strings.ReplaceAll(text, "%d", fmt.Sprint(*w.next)) }
 	begin, end := w.lines(from, to)
 	before := string(w.file.text[begin:end])
 	after = string(w.file.text[begin:from]) + after + string(w.file.text[to:end])
 	m := &mutant{
 		change:  change{w.file.rel, w.function(), w.block(), short(before), short(after)},
-		Package: w.dir, Line: w.line(n.Pos()), Kind: kind, id: *w.next,
+		Package: w.dir, Line: w.line(n.Pos()), end: w.line(n.End()), Kind: kind, id: *w.next,
+		edits: []edit{
+			{at: from, end: from, text: number(open)},
+			{at: to, end: to, text: number(closing), closes: true},
+		},
 	}
 	*w.next++
+	w.found = append(w.found, m)
 	return m
 }
 
@@ -105,7 +96,7 @@ func instrumentAll(packages []*pkg, work string) (string, error) {
 	for i, p := range packages {
 		p.first = next
 		for _, f := range p.files {
-			f.points = p.find(f, &next)
+			f.mutants = p.find(f, &next)
 		}
 		p.last = next
 		texts, err := p.instrument()
@@ -128,7 +119,7 @@ func instrumentAll(packages []*pkg, work string) (string, error) {
 	return overlay, os.WriteFile(overlay, text, 0o600)
 }
 
-// instrument returns the instrumented files, and drops the points that do not compile.
+// instrument returns the instrumented files, and drops the mutants that do not compile.
 func (p *pkg) instrument() (map[string][]byte, error) {
 	for {
 		texts := map[string][]byte{}
@@ -150,11 +141,11 @@ func (p *pkg) instrument() (map[string][]byte, error) {
 	}
 }
 
-// instrumented returns the text of a file with the edits of its points.
+// instrumented returns the text of a file with the edits of its mutants.
 func (f *file) instrumented() []byte {
 	opens, closes, skips := map[int]string{}, map[int]string{}, map[int]int{}
-	for _, p := range f.points {
-		for _, e := range p.edits {
+	for _, m := range f.mutants {
+		for _, e := range m.edits {
 			if e.closes {
 				closes[e.at] = e.text + closes[e.at]
 				continue
@@ -196,7 +187,7 @@ func (p *pkg) check(texts map[string][]byte) (failed []types.Error, err error) {
 	return failed, err
 }
 
-// drop removes the points around the line of an error that have the fewest lines, and returns
+// drop removes the mutants around the line of an error that have the fewest lines, and returns
 // how many there were. The error at the end of a function without a return comes from the
 // last statement that is left out.
 func (p *pkg) drop(e types.Error) int {
@@ -205,32 +196,22 @@ func (p *pkg) drop(e types.Error) int {
 	if i < 0 {
 		return 0
 	}
-	f, before := p.files[i], len(p.files[i].points)
-	distance := func(p *point) int {
-		missing := e.Msg == "missing return" && p.mutants[0].Kind == "drop"
+	f, before := p.files[i], len(p.files[i].mutants)
+	distance := func(m *mutant) int {
+		missing := e.Msg == "missing return" && m.Kind == "drop"
 		switch {
-		case missing && p.end <= at.Line:
-			return at.Line - p.end
-		case e.Msg != "missing return" && p.begin <= at.Line && at.Line <= p.end:
-			return p.end - p.begin
+		case missing && m.end <= at.Line:
+			return at.Line - m.end
+		case e.Msg != "missing return" && m.Line <= at.Line && at.Line <= m.end:
+			return m.end - m.Line
 		default:
 			return 1 << 30
 		}
 	}
 	nearest := 1<<30 - 1
-	for _, p := range f.points {
-		nearest = min(nearest, distance(p))
+	for _, m := range f.mutants {
+		nearest = min(nearest, distance(m))
 	}
-	f.points = slices.DeleteFunc(f.points, func(p *point) bool { return distance(p) == nearest })
-	return before - len(f.points)
-}
-
-// mutants returns the mutants that compile.
-func (p *pkg) mutants() (all []*mutant) {
-	for _, f := range p.files {
-		for _, p := range f.points {
-			all = append(all, p.mutants...)
-		}
-	}
-	return all
+	f.mutants = slices.DeleteFunc(f.mutants, func(m *mutant) bool { return distance(m) == nearest })
+	return before - len(f.mutants)
 }

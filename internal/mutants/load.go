@@ -32,7 +32,8 @@ type file struct {
 	rel    string // relative to the root of the module, with slashes
 	text   []byte
 	syntax *ast.File
-	points []*point
+	// mutants are those that compile.
+	mutants []*mutant
 }
 
 // load parses and type-checks the packages of directories.
@@ -41,7 +42,7 @@ func load(ctx context.Context, root string, dirs []string) ([]*pkg, error) {
 	for _, dir := range dirs {
 		paths = append(paths, "./"+dir)
 	}
-	loaded, err := forward.LoadIn(ctx, root, paths...)
+	loaded, err := forward.Load(ctx, root, paths...)
 	if err != nil {
 		return nil, err
 	}

@@ -7,8 +7,8 @@
 //
 //  1. find walks the syntax trees, with types, and lists the mutants of a package:
 //     conditions negated, always or never true; operands of && and || ignored; < for <=,
-//     + for -; integers off by one; statements, calls, defers and fields of literals left
-//     out; errors that are not returned; cases of switch and select that are never taken.
+//     + for -; integers one more; statements, calls, defers and fields of literals left out;
+//     errors that are not returned; cases of switch and select that are never taken.
 //     It skips statements that only log.
 //  2. instrument writes all of them into copies of the files. Each is behind a condition that
 //     the environment variable MUTANT turns on, so that one compilation is enough.
@@ -112,7 +112,9 @@ func run(ctx context.Context, o options) (*report, error) {
 	}
 	var all []*mutant
 	for _, p := range packages {
-		all = append(all, p.mutants()...)
+		for _, f := range p.files {
+			all = append(all, f.mutants...)
+		}
 	}
 	log.Printf("%d mutants in %d packages", len(all), len(packages))
 	suites, err := buildSuites(ctx, o, work, overlay)

@@ -39,7 +39,7 @@ func TestNames(t *testing.T) {
 	for _, twin := range twins {
 		paths = append(paths, twin.ours, twin.theirs)
 	}
-	packages, err := forward.Load(t.Context(), paths...)
+	packages, err := forward.Load(t.Context(), ".", paths...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,7 +1,7 @@
 // Cacheforward writes the forwards of clientgo/cache: an alias or a function for every exported name of client-go's
 // tools/cache, at the version of go.mod, that the package does not implement itself.
 //
-// It may be run from any directory of the module; go generate runs it for clientgo/cache.
+// go generate runs it in clientgo/cache.
 package main
 
 import (
@@ -17,21 +17,12 @@ func main() {
 	log.SetFlags(0)
 	log.SetPrefix("cacheforward: ")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	err := write(ctx)
+	text, err := forward.Generate(ctx)
+	if err == nil {
+		err = os.WriteFile(forward.Output, text, 0o644)
+	}
 	stop()
 	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-func write(ctx context.Context) error {
-	text, err := forward.Generate(ctx)
-	if err != nil {
-		return err
-	}
-	name, err := forward.Output(ctx)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(name, text, 0o644)
 }

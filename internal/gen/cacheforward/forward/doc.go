@@ -1,6 +1,5 @@
 // Package forward writes the source of a package that exports the names of client-go's tools/cache: [Generate] returns
-// the text, [Output] the file it belongs in, and [Load] reads packages as the compiler sees
-// them, also for the mutants.
+// the text, [Output] is the file it belongs in, and [Load] reads packages as the compiler sees them, also for the mutants.
 //
 //	go list -export ──▶ types of tools/cache ─┐
 //	                                          ├─▶ aliases, constants, variables, functions ──▶ gofmt ──▶ type check

@@ -8,23 +8,14 @@ import (
 	"go/parser"
 	"go/token"
 	"go/types"
-	"path/filepath"
-	"strings"
 )
 
-// Output returns the name of the generated file, in the module that the working directory lies in.
-func Output(ctx context.Context) (string, error) {
-	module := strings.TrimSuffix(Package, "/clientgo/cache")
-	out, err := goCommand(ctx, "list", "-m", "-f", "{{.Dir}}", module)
-	if err != nil {
-		return "", err
-	}
-	return filepath.Join(strings.TrimSpace(string(out)), "clientgo", "cache", "zz_generated.forwards.go"), nil
-}
+// Output is the name of the generated file, in clientgo/cache.
+const Output = "zz_generated.forwards.go"
 
 // Generate returns the text of the generated file. The same client-go gives the same text, byte by byte.
 func Generate(ctx context.Context) ([]byte, error) {
-	packages, err := Load(ctx, Upstream)
+	packages, err := Load(ctx, ".", Upstream)
 	if err != nil {
 		return nil, err
 	}

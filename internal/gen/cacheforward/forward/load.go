@@ -33,21 +33,19 @@ type Listed struct {
 	DepOnly, Standard             bool
 }
 
-// Load compiles the packages of some import paths, as the module of the working directory sees them. An error has the
-// message of the go command.
-func Load(ctx context.Context, paths ...string) (*Packages, error) {
-	return LoadIn(ctx, ".", paths...)
-}
-
-// LoadIn is Load for the module of a directory.
-func LoadIn(ctx context.Context, dir string, paths ...string) (*Packages, error) {
-	arguments := []string{
+// Load compiles the packages of some import paths, as the module of a directory sees them. An error has the message of
+// the go command.
+func Load(ctx context.Context, dir string, paths ...string) (*Packages, error) {
+	arguments := append([]string{
 		"list", "-C", dir, "-export", "-deps",
 		"-json=ImportPath,Dir,Name,Export,GoFiles,DepOnly,Standard", "--",
-	}
-	out, err := goCommand(ctx, append(arguments, paths...)...)
+	}, paths...)
+	command := exec.CommandContext(ctx, "go", arguments...)
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	out, err := command.Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("go %s: %w\n%s", strings.Join(arguments, " "), err, stderr.Bytes())
 	}
 	p := &Packages{listed: map[string]Listed{}}
 	for decoder := json.NewDecoder(bytes.NewReader(out)); ; {
@@ -127,16 +125,4 @@ func markDeprecated(file *ast.File, names map[string]bool) {
 
 func saysDeprecated(doc *ast.CommentGroup) bool {
 	return strings.HasPrefix(doc.Text(), "Deprecated: ") || strings.Contains(doc.Text(), "\n\nDeprecated: ")
-}
-
-// goCommand returns the output of the go command.
-func goCommand(ctx context.Context, arguments ...string) ([]byte, error) {
-	command := exec.CommandContext(ctx, "go", arguments...)
-	var stderr bytes.Buffer
-	command.Stderr = &stderr
-	out, err := command.Output()
-	if err != nil {
-		return nil, fmt.Errorf("go %s: %w\n%s", strings.Join(arguments, " "), err, stderr.Bytes())
-	}
-	return out, nil
 }

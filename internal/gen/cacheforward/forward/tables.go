@@ -3,9 +3,6 @@ package forward
 // Upstream is the package whose names are forwarded.
 const Upstream = "k8s.io/client-go/tools/cache"
 
-// Package is the one that forwards them.
-const Package = "github.com/tidings-go/tidings/clientgo/cache"
-
 // tables have the exceptions to the forwarding.
 type tables struct {
 	ours      []string          // functions that the package implements itself
