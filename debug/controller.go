@@ -1,7 +1,6 @@
 package debug
 
 import (
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -27,7 +26,9 @@ type ControllerFigures struct {
 func (h *Handler) controllerPage(r *http.Request) (any, error) {
 	name := r.FormValue("name")
 	all, _, skipped := h.controllers()
+	var names []string
 	for _, of := range all {
+		names = append(names, of.health.Name)
 		if c := of.health; c.Name == name {
 			f := ControllerFigures{ControllerRow: h.controllerRow(c), Problems: controllerProblems(c, now())}
 			f.Guard = of.guard
@@ -44,18 +45,10 @@ func (h *Handler) controllerPage(r *http.Request) (any, error) {
 			return f, nil
 		}
 	}
-	if missing := skipped[name]; missing != "" {
-		return nil, fmt.Errorf("controller %q is skipped: %s", name, missing)
+	if lacks := skipped[name]; lacks != "" {
+		return nil, fmt.Errorf("controller %q is skipped: %s", name, lacks)
 	}
-	return nil, errors.New("there is no controller " + quoted(name) + ": there are " + namesOf(all))
-}
-
-func namesOf(all []controllerOf) string {
-	names := make([]string, len(all))
-	for i, c := range all {
-		names[i] = c.health.Name
-	}
-	return strings.Join(names, ", ")
+	return nil, missing("controller", name, names)
 }
 
 // fightText says who changes which fields of an object in turn.

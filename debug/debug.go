@@ -73,23 +73,16 @@ type Handler struct {
 //
 //	mux.Handle("/debug/tidings/", http.StripPrefix("/debug/tidings", handler))
 func New(o Options) (*Handler, error) {
-	for _, f := range o.Factories {
-		if f == nil {
-			return nil, errors.New("debug: New: Options.Factories has a nil factory")
-		}
-	}
-	for _, m := range o.Managers {
-		if m == nil {
-			return nil, errors.New("debug: New: Options.Managers has a nil manager")
-		}
-	}
-	if slices.Contains(o.Informers, nil) {
+	switch {
+	case slices.Contains(o.Factories, nil):
+		return nil, errors.New("debug: New: Options.Factories has a nil factory")
+	case slices.Contains(o.Managers, nil):
+		return nil, errors.New("debug: New: Options.Managers has a nil manager")
+	case slices.Contains(o.Informers, nil):
 		return nil, errors.New("debug: New: Options.Informers has a nil informer")
-	}
-	if slices.Contains(o.Controllers, nil) {
+	case slices.Contains(o.Controllers, nil):
 		return nil, errors.New("debug: New: Options.Controllers has a nil controller")
-	}
-	if slices.Contains(o.Groups, nil) {
+	case slices.Contains(o.Groups, nil):
 		return nil, errors.New("debug: New: Options.Groups has a nil group")
 	}
 	for _, of := range o.DropIns {

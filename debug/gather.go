@@ -25,14 +25,14 @@ type informer struct {
 // for. Of two with one name, the second is called "name#2", and so are two handlers of an informer.
 func (h *Handler) informers() []informer {
 	var all []informer
-	seen := names{}
+	seen := inspect.Names{}
 	add := func(of health.Informer, view inspect.View) {
 		of.Handlers = slices.Clone(of.Handlers)
-		handlers := names{}
+		handlers := inspect.Names{}
 		for n := range of.Handlers {
-			of.Handlers[n].Name = handlers.distinct(of.Handlers[n].Name)
+			of.Handlers[n].Name = handlers.Distinct(of.Handlers[n].Name)
 		}
-		all = append(all, informer{seen.distinct(of.Name), of, view})
+		all = append(all, informer{seen.Distinct(of.Name), of, view})
 	}
 	addAll := func(of any) {
 		views, _ := inspect.ViewsOf(of)
@@ -56,20 +56,6 @@ func (h *Handler) informers() []informer {
 	return all
 }
 
-// names has, for each name that was seen, how often.
-type names map[string]int
-
-// distinct returns a name that was not seen: the name itself, or the name with a number.
-func (n names) distinct(name string) string {
-	distinct := name
-	for n[distinct] > 0 {
-		n[name]++
-		distinct = fmt.Sprintf("%s#%d", name, n[name])
-	}
-	n[distinct] = 1
-	return distinct
-}
-
 // informer returns the informer of a name.
 func (h *Handler) informer(name string) (informer, error) {
 	all := h.informers()
@@ -80,7 +66,12 @@ func (h *Handler) informer(name string) (informer, error) {
 		}
 		names[n] = i.name
 	}
-	return informer{}, fmt.Errorf("there is no informer %q: there are %s", name, strings.Join(names, ", "))
+	return informer{}, missing("informer", name, names)
+}
+
+// missing returns the error for the page of something that is not there.
+func missing(what, name string, names []string) error {
+	return fmt.Errorf("there is no %s %q: there are %s", what, name, strings.Join(names, ", "))
 }
 
 // controllerOf is a controller under the name that is its own among those of the pages.
@@ -94,9 +85,9 @@ type controllerOf struct {
 // is called "name#2".
 func (h *Handler) controllers() (all []controllerOf, elections []election.Health, skipped map[string]string) {
 	skipped = map[string]string{}
-	seen := names{}
+	seen := inspect.Names{}
 	add := func(of controllerOf) {
-		of.health.Name = seen.distinct(of.health.Name)
+		of.health.Name = seen.Distinct(of.health.Name)
 		all = append(all, of)
 	}
 	for _, m := range h.o.Managers {

@@ -1,7 +1,6 @@
 package debug
 
 import (
-	"errors"
 	"fmt"
 	"html/template"
 	"net/http"
@@ -74,8 +73,7 @@ func (h *Handler) groupPage(r *http.Request) (any, error) {
 		f.Grid = grid(f.Slots, f.Colors)
 		return f, nil
 	}
-	return nil, errors.New("there is no group " + quoted(name) + ": there are " +
-		strings.Join(names, ", "))
+	return nil, missing("group", name, names)
 }
 
 // gridColors is the number of colours of the style sheet, and the others are the sizes of a grid.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -65,7 +66,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set(FormHeader, FormVersion)
 	switch {
 	case !h.isAllowed(r.Host):
-		http.Error(w, "debug: requests for the host "+quoted(r.Host)+" are not answered: use an "+
+		http.Error(w, "debug: requests for the host "+strconv.Quote(r.Host)+" are not answered: use an "+
 			"IP address or localhost, or add the name to Options.Hosts", http.StatusForbidden)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead && !isDump(r):
 		header.Set("Allow", "GET, HEAD")

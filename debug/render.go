@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -87,7 +86,5 @@ func controllerLink(name string) string { return "controller?name=" + url.QueryE
 func groupLink(lease string) string     { return "group?name=" + url.QueryEscape(lease) }
 func changesLink(name string) string    { return "changes?informer=" + url.QueryEscape(name) }
 func keyLink(key string) string         { return "key?key=" + url.QueryEscape(key) }
-
-func quoted(s string) string { return strconv.Quote(s) }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -128,11 +128,8 @@ func sourceOf(of any) (source, error) {
 	}
 	s := source{of: of}
 	switch of := of.(type) {
-	case interface{ Health() []health.Informer }:
-		s.read = func(s *scrape) bool {
-			s.factory(of)
-			return false
-		}
+	case informerSet:
+		s.read = reader(func() informerSet { return of }, (*scrape).factory)
 	case interface{ Health() health.Informer }:
 		s.read = func(s *scrape) bool {
 			h := of.Health()
@@ -146,25 +143,13 @@ func sourceOf(of any) (source, error) {
 	case interface {
 		Health() controller.ManagerHealth
 	}:
-		s.read = func(s *scrape) bool {
-			s.manager(of.Health())
-			return false
-		}
+		s.read = reader(of.Health, (*scrape).manager)
 	case interface{ Health() controller.Health }:
-		s.read = func(s *scrape) bool {
-			s.controller(of.Health())
-			return false
-		}
+		s.read = reader(of.Health, (*scrape).controller)
 	case interface{ Health() guard.Health }:
-		s.read = func(s *scrape) bool {
-			s.guard(of.Health())
-			return false
-		}
+		s.read = reader(of.Health, (*scrape).guard)
 	case interface{ Health() election.Health }:
-		s.read = func(s *scrape) bool {
-			s.election(of.Health())
-			return false
-		}
+		s.read = reader(of.Health, (*scrape).election)
 	case interface{ Health() shard.Health }:
 		s.read = func(s *scrape) bool { return s.group(of.Health()) }
 	default:
@@ -173,6 +158,14 @@ func sourceOf(of any) (source, error) {
 			"election.Elector or a shard.Group of this module; of a wrapper of a drop-in informer, pass GetStore()", of)
 	}
 	return s, nil
+}
+
+// reader returns a function that writes the metrics of what get returns.
+func reader[H any](get func() H, write func(*scrape, H)) func(*scrape) bool {
+	return func(s *scrape) bool {
+		write(s, get())
+		return false
+	}
 }
 
 // Describe sends the descriptions of all metrics.
@@ -188,8 +181,9 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	sources := slices.Clone(c.sources)
 	c.mu.Unlock()
 	s := &scrape{
-		Collector: c, out: out, informerNames: names{}, controllerNames: names{},
-		guardNames: names{}, leaseNames: names{}, groupNames: names{}, views: map[string]inspect.View{}, published: map[health.Published]bool{},
+		Collector: c, out: out, informerNames: inspect.Names{}, controllerNames: inspect.Names{},
+		guardNames: inspect.Names{}, leaseNames: inspect.Names{}, groupNames: inspect.Names{},
+		views: map[string]inspect.View{}, published: map[health.Published]bool{},
 	}
 	for _, of := range sources {
 		if of.read(s) {
@@ -201,8 +195,11 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
+// informerSet is a factory of informers.
+type informerSet interface{ Health() []health.Informer }
+
 // factory sends the metrics of the informers of a factory.
-func (s *scrape) factory(of interface{ Health() []health.Informer }) {
+func (s *scrape) factory(of informerSet) {
 	views, ok := inspect.ViewsOf(of)
 	for _, view := range views {
 		s.informer(view.Health(), view)
@@ -220,7 +217,7 @@ type scrape struct {
 	*Collector
 	out chan<- prometheus.Metric
 
-	informerNames, controllerNames, guardNames, leaseNames, groupNames names
+	informerNames, controllerNames, guardNames, leaseNames, groupNames inspect.Names
 
 	views map[string]inspect.View // of the informers, by name
 
@@ -233,18 +230,4 @@ func (s *scrape) send(f *family, l labels, value float64) {
 
 func (s *scrape) sendDurations(f *family, l labels, d health.Durations) {
 	s.out <- &distribution{f, l, d}
-}
-
-// names has, for each name that was used, the number of the last one that has it.
-type names map[string]int
-
-// unique returns a name that was not used before: the name itself, or the name with a number.
-func (n names) unique(name string) string {
-	unique := name
-	for n[unique] > 0 {
-		n[name]++
-		unique = fmt.Sprintf("%s#%d", name, n[name])
-	}
-	n[unique] = 1
-	return unique
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
+	"github.com/tidings-go/tidings/internal/inspect"
 )
 
 // controllerFamilies are the metrics of controllers.
@@ -57,7 +58,7 @@ func newControllerFamilies(f *families) controllerFamilies {
 
 // controller sends the metrics of a controller.
 func (s *scrape) controller(h controller.Health) {
-	name := s.controllerNames.unique(h.Name)
+	name := s.controllerNames.Distinct(h.Name)
 	f, l := &s.controllers, labels{}.label("controller", name)
 	s.send(f.state, l.label("state", string(h.State)), 1)
 	s.send(f.workers, l, float64(h.Workers))
@@ -82,9 +83,9 @@ func (s *scrape) controller(h controller.Health) {
 	s.send(f.rewritten, l.label("kind", "loop"), float64(len(h.Looping)))
 	s.send(f.awaited, l, float64(h.AwaitedWrites))
 	s.sendDurations(f.lag, l, h.Lag)
-	followed := names{}
+	followed := inspect.Names{}
 	for _, i := range h.Informers {
-		informer := followed.unique(s.nameOf(i.Name))
+		informer := followed.Distinct(s.nameOf(i.Name))
 		s.sendDurations(f.writeLag, l.label("informer", informer), i.Lag)
 	}
 	if s.o.ControllerRuntime {
@@ -142,7 +143,7 @@ func newElectionFamilies(f *families) electionFamilies {
 // election sends the metrics of a candidate. The label is the name of the Lease without its
 // namespace.
 func (s *scrape) election(h election.Health) {
-	lease := s.leaseNames.unique(nameOfLease(h.Lease))
+	lease := s.leaseNames.Distinct(nameOfLease(h.Lease))
 	f, l := &s.elections, labels{}.label("lease", lease)
 	leading := oneIf(h.State == election.Leading || h.State == election.Draining)
 	s.send(f.leading, l, leading)

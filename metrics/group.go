@@ -43,7 +43,7 @@ func (s *scrape) group(h shard.Health) (over bool) {
 	if h.State == shard.Stopped {
 		return true
 	}
-	f, l := &s.groups, labels{}.label("group", s.groupNames.unique(nameOfLease(h.Lease)))
+	f, l := &s.groups, labels{}.label("group", s.groupNames.Distinct(nameOfLease(h.Lease)))
 	s.send(f.covered, l, h.Covered)
 	s.send(f.uncoveredFor, l, h.UncoveredFor.Seconds())
 	s.send(f.owned, l, float64(h.Owned))

@@ -30,7 +30,7 @@ func newGuardFamilies(f *families) guardFamilies {
 
 // guard sends the metrics of a guard.
 func (s *scrape) guard(h guard.Health) {
-	server := s.guardNames.unique(h.Server)
+	server := s.guardNames.Distinct(h.Server)
 	f, l := &s.guards, labels{}.label("server", server)
 	writes := func(by string, n uint64) {
 		s.send(f.writes, labels{}.label("by", by).label("server", server), float64(n))

@@ -70,7 +70,7 @@ func (s *scrape) nameOf(informer string) string {
 // informer sends the metrics of an informer, but for its memory, and of its handlers. It notes the
 // view of the informer, if there is one.
 func (s *scrape) informer(h health.Informer, views ...inspect.View) {
-	name := s.informerNames.unique(s.nameOf(h.Name))
+	name := s.informerNames.Distinct(s.nameOf(h.Name))
 	for _, view := range views {
 		s.views[name] = view
 	}
@@ -86,13 +86,13 @@ func (s *scrape) informer(h health.Informer, views ...inspect.View) {
 	s.send(f.lists, l, float64(h.Lists))
 	s.send(f.objectErrors, l, float64(h.Dropped+h.TransformErrors+h.IndexErrors))
 	s.sendDurations(f.batches, l, h.Batches)
-	handlers := names{}
+	handlers := inspect.Names{}
 	for _, handler := range h.Handlers {
 		if handler.State == health.HandlerRemoved {
 			continue
 		}
 		s.handler(handler,
-			labels{}.label("handler", handlers.unique(handler.Name)).label("informer", name))
+			labels{}.label("handler", handlers.Distinct(handler.Name)).label("informer", name))
 	}
 	if s.o.ClientGo {
 		s.clientGoNames(h)
