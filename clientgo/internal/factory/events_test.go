@@ -89,45 +89,6 @@ func handle(t *testing.T, l library, informer cache.SharedIndexInformer) *handle
 	return h
 }
 
-// TestEvents adds, updates and deletes objects.
-func TestEvents(t *testing.T) {
-	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.create(t, widget("a", "one", "red"))
-		f := l.factory(w.clients(t), settings{})
-		informer := f.ForResource(widgets).Informer()
-		early := handle(t, l, informer)
-		start(t, f)
-		early.check("initial add a/one red")
-		w.create(t, widget("b", "two", "red"))
-		early.check("add b/two red")
-		w.update(t, widget("b", "two", "blue"))
-		early.check("update b/two red to b/two blue")
-		late := handle(t, l, informer)
-		late.check("initial add a/one red", "initial add b/two blue")
-		w.remove(t, "a", "one")
-		early.check("delete a/one red")
-		late.check("delete a/one red")
-	})
-}
-
-// TestNamespace reads one namespace.
-func TestNamespace(t *testing.T) {
-	eachWorld(t, func(t *testing.T, l library, w world) {
-		w.create(t, widget("a", "one", "red"))
-		w.create(t, widget("b", "one", "red"))
-		f := l.factory(w.clients(t), settings{namespace: "b"})
-		h := handle(t, l, f.ForResource(widgets).Informer())
-		start(t, f)
-		h.check("initial add b/one red")
-		w.create(t, widget("a", "two", "red"))
-		h.check()
-		w.create(t, widget("b", "two", "red"))
-		h.check("add b/two red")
-		w.remove(t, "a", "one")
-		h.check()
-	})
-}
-
 // TestTweak selects by label and by field. The watches of a fake ignore selectors.
 func TestTweak(t *testing.T) {
 	for name, tweak := range map[string]func(*metav1.ListOptions){
