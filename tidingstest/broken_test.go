@@ -313,7 +313,7 @@ func TestDefectsAreNoticed(t *testing.T) {
 			if row.setting != nil {
 				row.setting(&s)
 			}
-			i, err := newNative(tidings.FactoryOptions{}, askTyped)(s)
+			i, err := newNative(tidings.FactoryOptions{}, tidings.For[*corev1.ConfigMap])(s)
 			if err != nil || row.defect == nil {
 				return i, err
 			}

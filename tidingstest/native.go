@@ -2,8 +2,7 @@ package tidingstest
 
 import (
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
 )
@@ -11,37 +10,30 @@ import (
 // nativeKinds are the informers of package tidings.
 func nativeKinds() []Kind {
 	var streamed, paged tidings.FactoryOptions
+	typed, dynamic, metadata := tidings.For[*corev1.ConfigMap], byResource(tidings.Dynamic),
+		byResource(tidings.Metadata)
 	paged.Transport = tidings.Transport{NoStreamedLists: true, PageSize: 3}
 	return []Kind{
-		{Name: "typed", Namespaces: 1, New: newNative(streamed, askTyped)},
-		{Name: "dynamic", Namespaces: 1, New: newNative(streamed, askDynamic)},
-		{Name: "metadata", Namespaces: 1, New: newNative(streamed, askMetadata)},
-		{Name: "typed in pages", Namespaces: 1, New: newNative(paged, askTyped)},
-		{Name: "dynamic everywhere", New: newNative(streamed, askDynamic)},
-		{Name: "typed in several namespaces", Namespaces: 2, New: newNative(streamed, askTyped)},
+		{Name: "typed", Namespaces: 1, New: newNative(streamed, typed)},
+		{Name: "dynamic", Namespaces: 1, New: newNative(streamed, dynamic)},
+		{Name: "metadata", Namespaces: 1, New: newNative(streamed, metadata)},
+		{Name: "typed in pages", Namespaces: 1, New: newNative(paged, typed)},
+		{Name: "dynamic everywhere", New: newNative(streamed, dynamic)},
+		{Name: "typed in several namespaces", Namespaces: 2, New: newNative(streamed, typed)},
 		{
 			Name: "metadata in several namespaces, in pages", Namespaces: 2,
-			New: newNative(paged, askMetadata),
+			New: newNative(paged, metadata),
 		},
 	}
 }
 
-func askTyped(
-	f *tidings.Factory, s tidings.Selection,
-) (*tidings.Informer[*corev1.ConfigMap], error) {
-	return tidings.For[*corev1.ConfigMap](f, s)
-}
-
-func askDynamic(
-	f *tidings.Factory, s tidings.Selection,
-) (*tidings.Informer[*unstructured.Unstructured], error) {
-	return tidings.Dynamic(f, configMaps, s)
-}
-
-func askMetadata(
-	f *tidings.Factory, s tidings.Selection,
-) (*tidings.Informer[*metav1.PartialObjectMetadata], error) {
-	return tidings.Metadata(f, configMaps, s)
+// byResource returns the function that asks for an informer of the config maps.
+func byResource[T tidings.Object](
+	ask func(*tidings.Factory, schema.GroupVersionResource, tidings.Selection) (*tidings.Informer[T], error),
+) func(*tidings.Factory, tidings.Selection) (*tidings.Informer[T], error) {
+	return func(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[T], error) {
+		return ask(f, configMaps, s)
+	}
 }
 
 func newNative[T tidings.Object](

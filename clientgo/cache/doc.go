@@ -22,7 +22,8 @@
 // client-go does not have [HealthOf], which returns the health of an informer, nor [IndexLabels],
 // [IndexOwners], [Select], [Owned] and [Controlled], which add indexes and find objects by them,
 // nor [WithSharing] and [WithRecorder]. Everything else is client-go's own code, also a [Reflector],
-// a [DeltaFIFO], a [Store] and a controller of [New] that a program makes itself. Packages such as tools/cache/testing stay client-go's.
+// a [DeltaFIFO], a [Store] and a controller of [New] that a program makes itself. Packages such as
+// tools/cache/testing stay client-go's.
 //
 // # How the names are forwarded
 //

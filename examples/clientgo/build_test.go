@@ -26,19 +26,13 @@ func originals() *strings.Replacer {
 	)
 }
 
-// buildHere builds the programs as they are and returns the directory of the binaries.
-func buildHere(t *testing.T) string {
-	t.Helper()
-	return build(t)
-}
-
 // buildOriginal builds the programs with client-go's import paths: each file is seen
 // with these instead of its own, and one that lies in testdata too is seen as that.
 func buildOriginal(t *testing.T) string {
 	t.Helper()
 	copies := t.TempDir()
 	replaced := map[string]string{}
-	for _, program := range programs() {
+	for _, program := range append(programs(), "loop") {
 		files, err := filepath.Glob(filepath.Join(program, "*.go"))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no source files in %s: %v", program, err)

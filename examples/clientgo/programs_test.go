@@ -21,7 +21,7 @@ var (
 // with client-go's, leads both through the same events, and compares their output,
 // byte for byte. Each script also has that output, so that both cannot be wrong.
 func TestOnlyTheImportsDiffer(t *testing.T) {
-	ours, original := buildHere(t), buildOriginal(t)
+	ours, original := build(t), buildOriginal(t)
 	for _, test := range []struct {
 		name   string
 		script func(t *testing.T, binaries string) (stdout string)

@@ -92,8 +92,6 @@ func (c *cluster) start(binaries, program string, arguments ...string) *process 
 		command: exec.CommandContext(ctx, filepath.Join(binaries, program), append([]string{"--server", c.url}, arguments...)...),
 		lines:   make(chan string, 1000), errors: make(chan string, 1000), readers: make(chan struct{}, 2),
 	}
-	// The rest of the environment must not lead it to another cluster.
-	p.command.Env = append(os.Environ(), "KUBECONFIG=")
 	stdout, err := p.command.StdoutPipe()
 	if err != nil {
 		c.t.Fatal(err)

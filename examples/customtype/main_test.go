@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -90,11 +89,4 @@ func TestRun(t *testing.T) {
 			t.Errorf("run: %v", err)
 		}
 	})
-}
-
-func TestConnectSaysWhatIsMissing(t *testing.T) {
-	err := connect(t.Context(), "http://127.0.0.1:1", "/there/is/no/such/kubeconfig")
-	if err == nil || !strings.Contains(err.Error(), "--kubeconfig") {
-		t.Errorf("without a kubeconfig: %v", err)
-	}
 }

@@ -12,15 +12,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/examples/command"
 )
 
 // options are what the command line says.
@@ -32,44 +31,12 @@ type options struct {
 
 func main() {
 	var o options
-	kubeconfig := flag.String("kubeconfig", "", "path of the kubeconfig; the default is $KUBECONFIG or ~/.kube/config")
 	flag.StringVar(&o.namespace, "namespace", "default", "namespace of the deployments")
 	flag.DurationVar(&o.wait, "wait", 30*time.Second, "how long the first list may take")
-	flag.Usage = func() {
-		fmt.Fprintf(flag.CommandLine.Output(), "usage: deployments [flags] [NAME]\n")
-		flag.PrintDefaults()
-	}
-	flag.Parse()
-	if flag.NArg() > 1 {
-		flag.Usage()
-		os.Exit(2)
-	}
-	o.name = flag.Arg(0)
-
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	config, err := load(*kubeconfig)
-	if err == nil {
-		err = run(ctx, config, o, os.Stdout)
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "deployments:", err)
-		os.Exit(1)
-	}
-}
-
-// load reads the kubeconfig, as kubectl does.
-func load(kubeconfig string) (*rest.Config, error) {
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{}).ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("there is no kubeconfig: pass -kubeconfig or set KUBECONFIG")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	return config, nil
+	command.Main("deployments", func(ctx context.Context, config *rest.Config) error {
+		o.name = flag.Arg(0)
+		return run(ctx, config, o, os.Stdout)
+	})
 }
 
 // run prints the deployment that was asked for and then every change, until ctx ends.

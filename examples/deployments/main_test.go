@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -112,19 +110,4 @@ func TestRunSaysWhatIsMissing(t *testing.T) {
 			}
 		}
 	})
-}
-
-func TestLoad(t *testing.T) {
-	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
-	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	if _, err := load(""); err == nil || !strings.Contains(err.Error(), "pass -kubeconfig") {
-		t.Errorf("without a kubeconfig: %v", err)
-	}
-	broken := filepath.Join(t.TempDir(), "config")
-	if err := os.WriteFile(broken, []byte("clusters: 7"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := load(broken); err == nil || !strings.Contains(err.Error(), broken) {
-		t.Errorf("with a broken kubeconfig: %v", err)
-	}
 }

@@ -6,18 +6,13 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
-	"fmt"
-	"log/slog"
-	"net"
-	"net/http"
 	"time"
 
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings/controller"
-	"github.com/tidings-go/tidings/examples/clientgo/command"
+	"github.com/tidings-go/tidings/examples/command"
 )
 
 func main() {
@@ -30,29 +25,13 @@ func main() {
 		"namespace of the Lease that replicas compete for")
 	listen := flag.String("listen", "127.0.0.1:8080", "address of /livez and /readyz")
 	command.Main("manager", func(ctx context.Context, config *rest.Config) error {
-		return serve(ctx, config, *listen, o)
-	})
-}
-
-// serve runs the controllers and answers probes until ctx ends.
-func serve(ctx context.Context, config *rest.Config, listen string, o options) error {
-	if flag.NArg() > 0 {
-		return fmt.Errorf("there are no arguments, only flags: %q", flag.Args())
-	}
-	m, err := newManager(config, o)
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
-	}
-	server := &http.Server{Handler: m.Handler()}
-	defer server.Close() //nolint:errcheck // the program ends
-	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			slog.Error("probes are not answered any more", "error", err)
+		if err := command.NoArguments(); err != nil {
+			return err
 		}
-	}()
-	return m.Run(ctx)
+		m, err := newManager(config, o)
+		if err != nil {
+			return err
+		}
+		return command.Serve(ctx, *listen, m.Handler(), m.Run)
+	})
 }

@@ -20,9 +20,7 @@ import (
 	"syscall"
 	"time"
 
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-
+	"github.com/tidings-go/tidings/examples/command"
 	"github.com/tidings-go/tidings/internal/replicas"
 )
 
@@ -88,7 +86,7 @@ func (f *flags) run() error {
 
 // serve runs a replica, and answers requests for its pages, until ctx ends.
 func (f *flags) serve(ctx context.Context) error {
-	config, err := f.config()
+	config, err := command.Config(f.server, f.kubeconfig)
 	if err != nil {
 		return err
 	}
@@ -117,21 +115,4 @@ func (f *flags) serve(ctx context.Context) error {
 		}()
 		replicas.Announce(os.Stdout, fmt.Sprintf("http://%s/", listener.Addr())) //nolint:errcheck // nobody reads it
 	})
-}
-
-// config returns how to reach the cluster.
-func (f *flags) config() (*rest.Config, error) {
-	if f.server != "" {
-		return &rest.Config{Host: f.server}, nil
-	}
-	rules := clientcmd.NewDefaultClientConfigLoadingRules()
-	rules.ExplicitPath = f.kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
-	if clientcmd.IsEmptyConfig(err) {
-		return nil, errors.New("there is no kubeconfig: pass -kubeconfig or set KUBECONFIG")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the kubeconfig: %w", err)
-	}
-	return config, nil
 }

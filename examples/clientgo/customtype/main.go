@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/examples/clientgo/command"
+	"github.com/tidings-go/tidings/examples/command"
 )
 
 func main() {

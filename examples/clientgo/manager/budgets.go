@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"math"
 	"sync"
 
 	policyv1 "k8s.io/api/policy/v1"
@@ -14,6 +15,7 @@ import (
 	policylisters "k8s.io/client-go/listers/policy/v1"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/examples/clientgo/loop"
 )
 
 // budgets prints for every disruption budget how many deployments it protects. A server may
@@ -32,14 +34,15 @@ func startBudgets(ctx context.Context, m manager) (bool, error) {
 		return false, nil
 	}
 	informer, deployments := m.factory.Policy().V1().PodDisruptionBudgets(), m.factory.Apps().V1().Deployments()
-	b := &budgets{budgets: informer.Lister(), deployments: deployments.Lister(), out: m.out, said: map[cache.ObjectName]string{}}
-	l := newLoop("budgets", m.out, b.reconcile)
-	if err := l.follow(informer.Informer(), l.enqueue); err != nil {
+	out := m.logger("budgets")
+	b := &budgets{budgets: informer.Lister(), deployments: deployments.Lister(), out: out, said: map[cache.ObjectName]string{}}
+	l := loop.New(math.MaxInt, out, b.reconcile)
+	if err := l.Follow(informer.Informer(), l.Enqueue); err != nil {
 		return true, err
 	}
 	// It reads deployments without following them: their cache must be filled all the same.
-	l.synced = append(l.synced, deployments.Informer().HasSynced)
-	l.start(ctx, m)
+	l.Await(deployments.Informer().HasSynced)
+	m.start(ctx, l)
 	return true, nil
 }
 
@@ -78,6 +81,6 @@ func (b *budgets) say(key cache.ObjectName, found string) {
 	defer b.mu.Unlock()
 	if b.said[key] != found {
 		b.said[key] = found
-		b.out.Printf("budgets: %v %s", key, found)
+		b.out.Printf("%v %s", key, found)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tidings-go/tidings/clientgo/informers"
+	"github.com/tidings-go/tidings/examples/clientgo/loop"
 )
 
 // options are those of the command line.
@@ -29,8 +30,16 @@ type manager struct {
 	factory   informers.SharedInformerFactory
 	available map[schema.GroupVersionResource]bool
 	workers   int
-	running   *sync.WaitGroup // counts the goroutines of all controllers
+	running   *sync.WaitGroup // counts the controllers
 	out       *log.Logger
+}
+
+// logger returns a logger whose lines begin with the name of a controller.
+func (m manager) logger(name string) *log.Logger { return log.New(m.out.Writer(), name+": ", 0) }
+
+// start runs a controller until ctx ends.
+func (m manager) start(ctx context.Context, l *loop.Loop) {
+	m.running.Go(func() { l.Run(ctx, m.workers) })
 }
 
 // initFunc starts a controller. It reports false when the server lacks the controller's

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"log"
+	"math"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +15,7 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/examples/clientgo/loop"
 )
 
 // teamLabel names the team of a namespace.
@@ -23,7 +26,8 @@ type teams struct {
 	client      kubernetes.Interface
 	namespaces  corelisters.NamespaceLister
 	deployments appslisters.DeploymentLister
-	loop        *loop
+	loop        *loop.Loop
+	out         *log.Logger
 }
 
 func startTeams(ctx context.Context, m manager) (bool, error) {
@@ -32,15 +36,15 @@ func startTeams(ctx context.Context, m manager) (bool, error) {
 		return false, nil
 	}
 	namespaces, deployments := m.factory.Core().V1().Namespaces(), m.factory.Apps().V1().Deployments()
-	t := &teams{client: m.client, namespaces: namespaces.Lister(), deployments: deployments.Lister()}
-	t.loop = newLoop("teams", m.out, t.reconcile)
-	if err := t.loop.follow(deployments.Informer(), t.loop.enqueue); err != nil {
+	t := &teams{client: m.client, namespaces: namespaces.Lister(), deployments: deployments.Lister(), out: m.logger("teams")}
+	t.loop = loop.New(math.MaxInt, t.out, t.reconcile)
+	if err := t.loop.Follow(deployments.Informer(), t.loop.Enqueue); err != nil {
 		return true, err
 	}
-	if err := t.loop.follow(namespaces.Informer(), t.enqueueAllOf); err != nil {
+	if err := t.loop.Follow(namespaces.Informer(), t.enqueueAllOf); err != nil {
 		return true, err
 	}
-	t.loop.start(ctx, m)
+	m.start(ctx, t.loop)
 	return true, nil
 }
 
@@ -48,16 +52,16 @@ func startTeams(ctx context.Context, m manager) (bool, error) {
 func (t *teams) enqueueAllOf(namespace any) {
 	name, err := cache.DeletionHandlingObjectToName(namespace)
 	if err != nil {
-		t.loop.out.Printf("teams: an event without a key: %v", err)
+		t.out.Printf("an event without a key: %v", err)
 		return
 	}
 	all, err := t.deployments.Deployments(name.Name).List(labels.Everything())
 	if err != nil {
-		t.loop.out.Printf("teams: list the deployments of %s: %v", name.Name, err)
+		t.out.Printf("list the deployments of %s: %v", name.Name, err)
 		return
 	}
 	for _, d := range all {
-		t.loop.enqueue(d)
+		t.loop.Enqueue(d)
 	}
 }
 
@@ -85,6 +89,6 @@ func (t *teams) reconcile(ctx context.Context, key cache.ObjectName) error {
 	if _, err := t.client.AppsV1().Deployments(key.Namespace).Update(ctx, changed, metav1.UpdateOptions{}); err != nil {
 		return err
 	}
-	t.loop.out.Printf("teams: %v belongs to %s", key, team)
+	t.out.Printf("%v belongs to %s", key, team)
 	return nil
 }

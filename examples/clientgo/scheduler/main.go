@@ -8,22 +8,21 @@ package main
 
 import (
 	"context"
-	"flag"
+	"log"
 	"os"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/examples/clientgo/command"
+	"github.com/tidings-go/tidings/examples/command"
 )
 
 func main() {
-	once := flag.Bool("once", false, "stop after the pods that are there at the beginning")
 	command.Main("scheduler", func(ctx context.Context, config *rest.Config) error {
 		client, err := kubernetes.NewForConfig(config)
 		if err != nil {
 			return err
 		}
-		return run(ctx, client, *once, os.Stdout)
+		return run(ctx, client, log.New(os.Stdout, "", 0))
 	})
 }

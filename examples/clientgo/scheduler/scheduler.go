@@ -2,12 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
+	"log"
 	"slices"
 	"strings"
-	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -15,64 +12,38 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
-	"github.com/tidings-go/tidings/clientgo/informers"
+	"github.com/tidings-go/tidings/examples/clientgo/loop"
 )
 
-// scheduler chooses nodes for pods.
+// scheduler says which node it would choose for each pod that has none.
 type scheduler struct {
 	nodes corelisters.NodeLister
 	pods  cache.Indexer
-
-	mu      sync.Mutex        // guards the rest
-	chosen  map[string]string // node by the key of a pod that waits for it
-	follows bool              // whether changes are printed
-	out     io.Writer
+	out   *log.Logger
 }
 
-// run prints the node of each pod without one, and continues with later pods unless once is
-// set.
-func run(ctx context.Context, client kubernetes.Interface, once bool, out io.Writer) error {
+// run prints the choices until ctx ends.
+func run(ctx context.Context, client kubernetes.Interface, out *log.Logger) error {
 	factory := newFactory(client, 0)
-	s, synced, err := newScheduler(factory, out)
-	if err != nil {
+	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
+	s := &scheduler{nodes: nodes.Lister(), pods: pods.Informer().GetIndexer(), out: out}
+	l := loop.New(0, out, s.reconcile)
+	l.Filled = s.summarize
+	l.Await(nodes.Informer().HasSynced)
+	if err := l.Follow(pods.Informer(), l.Enqueue); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancel(ctx)
 	factory.StartWithContext(ctx)
-	defer factory.Shutdown() // waits until the informers have ended, so stop comes first
-	defer stop()
-	if !cache.WaitForCacheSync(ctx.Done(), synced...) {
-		return errors.New("stopped before the caches were filled")
-	}
-	if err := s.begin(); err != nil || once {
-		return err
-	}
-	<-ctx.Done()
+	defer factory.Shutdown() // the informers end with ctx; wait for them
+	l.Run(ctx, 1)
 	return nil
 }
 
-// newScheduler returns a scheduler with the informers of a factory, and adds its handlers.
-func newScheduler(factory informers.SharedInformerFactory, out io.Writer) (*scheduler, []cache.InformerSynced, error) {
-	pods, nodes := factory.Core().V1().Pods(), factory.Core().V1().Nodes()
-	s := &scheduler{nodes: nodes.Lister(), pods: pods.Informer().GetIndexer(), chosen: map[string]string{}, out: out}
-	ofPods, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    s.place,
-		UpdateFunc: func(_, changed any) { s.place(changed) },
-		DeleteFunc: s.forget,
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return s, []cache.InformerSynced{nodes.Informer().HasSynced, ofPods.HasSynced}, nil
-}
-
-// begin prints the sizes of the caches and places the pods that wait, in order.
-func (s *scheduler) begin() error {
-	s.mu.Lock() // a pod that comes now is in the cache already, or the handler receives it later
-	defer s.mu.Unlock()
+// summarize prints the sizes of the caches.
+func (s *scheduler) summarize() {
 	nodes, err := s.nodes.List(labels.Everything())
 	if err != nil {
-		return err
+		s.out.Print(err)
 	}
 	pods := s.pods.List()
 	trimmed := 0
@@ -81,100 +52,42 @@ func (s *scheduler) begin() error {
 			trimmed++
 		}
 	}
-	waiting, err := s.pods.ByIndex(byNode, "")
+	s.out.Printf("%d nodes, %d unfinished pods, %d of them without managed fields", len(nodes), len(pods), trimmed)
+}
+
+// reconcile chooses the node with the fewest pods for a pod that has none, the first by name where
+// several have as few.
+func (s *scheduler) reconcile(_ context.Context, key cache.ObjectName) error {
+	obj, exists, err := s.pods.GetByKey(key.String())
 	if err != nil {
 		return err
 	}
-	keys := make([]string, 0, len(waiting))
-	for _, obj := range waiting {
-		keys = append(keys, cache.MetaObjectToName(obj.(*corev1.Pod)).String())
+	if !exists {
+		s.out.Printf("%v takes up no room any more", key)
+		return nil
 	}
-	slices.Sort(keys)
-	fmt.Fprintf(s.out, "%d nodes, %d unfinished pods, %d of them without managed fields\n", len(nodes), len(pods), trimmed)
-	s.follows = true
-	for _, key := range keys {
-		s.chooseLocked(key)
-	}
-	return nil
-}
-
-// place handles every pod that came or changed.
-func (s *scheduler) place(obj any) {
-	pod, ok := obj.(*corev1.Pod)
-	if !ok {
-		return
-	}
-	key := cache.MetaObjectToName(pod).String()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !s.follows {
-		return // begin sees it in the cache
-	}
-	if pod.Spec.NodeName == "" {
-		s.chooseLocked(key)
-	} else if _, chosen := s.chosen[key]; chosen {
-		delete(s.chosen, key)
-		fmt.Fprintf(s.out, "%s is on %s\n", key, pod.Spec.NodeName)
-	}
-}
-
-// forget handles every pod that was deleted or has finished.
-func (s *scheduler) forget(obj any) {
-	key, err := cache.DeletionHandlingMetaNamespaceKeyFunc(obj)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err != nil || !s.follows {
-		return // without a key it was never chosen for
-	}
-	delete(s.chosen, key)
-	fmt.Fprintf(s.out, "%s takes up no room any more\n", key)
-}
-
-// chooseLocked chooses the node with the fewest pods for a pod that has none yet, the
-// first by name where several have as few.
-func (s *scheduler) chooseLocked(key string) {
-	if s.chosen[key] != "" {
-		return
+	if pod, ok := obj.(*corev1.Pod); !ok || pod.Spec.NodeName != "" {
+		return nil
 	}
 	nodes, err := s.nodes.List(labels.Everything())
 	if err != nil {
-		fmt.Fprintf(s.out, "%s: %v\n", key, err)
-		return
+		return err
 	}
 	slices.SortFunc(nodes, func(a, b *corev1.Node) int { return strings.Compare(a.Name, b.Name) })
 	best, fewest := "", 0
 	for _, node := range nodes {
-		if node.Spec.Unschedulable {
-			continue
-		}
-		load, err := s.loadLocked(node.Name)
+		there, err := s.pods.IndexKeys(byNode, node.Name)
 		if err != nil {
-			fmt.Fprintf(s.out, "%s: %v\n", key, err)
-			return
+			return err
 		}
-		if best == "" || load < fewest {
-			best, fewest = node.Name, load
+		if !node.Spec.Unschedulable && (best == "" || len(there) < fewest) {
+			best, fewest = node.Name, len(there)
 		}
 	}
 	if best == "" {
-		fmt.Fprintf(s.out, "%s fits on no node\n", key)
-		return
+		s.out.Printf("%v fits on no node", key)
+		return nil
 	}
-	s.chosen[key] = best
-	fmt.Fprintf(s.out, "%s would go to %s, pods there: %d\n", key, best, fewest)
-}
-
-// loadLocked counts the pods of a node, and those for which it was chosen.
-func (s *scheduler) loadLocked(node string) (int, error) {
-	keys, err := s.pods.IndexKeys(byNode, node)
-	if err != nil {
-		return 0, err
-	}
-	load := len(keys)
-	for _, chosen := range s.chosen {
-		if chosen == node {
-			load++
-		}
-	}
-	return load, nil
+	s.out.Printf("%v would go to %s, pods there: %d", key, best, fewest)
+	return nil
 }

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings/clientgo/informers"
-	"github.com/tidings-go/tidings/examples/clientgo/command"
+	"github.com/tidings-go/tidings/examples/command"
 )
 
 func main() {
@@ -42,6 +42,7 @@ func main() {
 		}
 		factory.StartWithContext(ctx)
 		defer factory.Shutdown() // the informers end with ctx; wait for them
-		return c.run(ctx, *workers)
+		c.Run(ctx, *workers)
+		return nil
 	})
 }

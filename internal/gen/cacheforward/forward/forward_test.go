@@ -229,10 +229,10 @@ const (
 }
 
 func TestLoadErrors(t *testing.T) {
-	if _, err := Load(t.Context(), "example.invalid/none"); err == nil || !strings.Contains(err.Error(), "example.invalid/none") {
+	if _, err := Load(t.Context(), ".", "example.invalid/none"); err == nil || !strings.Contains(err.Error(), "example.invalid/none") {
 		t.Errorf("loading what does not exist gives %v, want an error that names it", err)
 	}
-	packages, err := Load(t.Context(), "errors")
+	packages, err := Load(t.Context(), ".", "errors")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,2 @@
+// Package command is what the main functions of the examples have in common.
+package command
