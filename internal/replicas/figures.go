@@ -31,7 +31,6 @@ func (p *Process) GroupPage(lease string) string {
 	return p.Pages + "group?name=" + url.QueryEscape(lease)
 }
 
-// ask asks a replica for its figures.
 func (p *Process) ask(ctx context.Context, lease string) (f figures, err error) {
 	ctx, cancel := context.WithTimeout(ctx, pageWait)
 	defer cancel()

@@ -93,7 +93,6 @@ func (p *Process) hasEnded() bool {
 	}
 }
 
-// stop asks the process to end, and waits until it has.
 func (p *Process) stop() {
 	p.stdin.Close() //nolint:errcheck // it may have ended
 	select {

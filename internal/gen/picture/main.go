@@ -12,63 +12,48 @@ import (
 )
 
 func main() {
-	var o options
-	flag.StringVar(&o.out, "out", "", "the SVG file to write")
-	flag.IntVar(&o.columns, "columns", 100, "the width of the terminal")
-	flag.IntVar(&o.rows, "rows", 24, "the height of the terminal")
+	var r recording
+	out := flag.String("out", "", "the SVG file to write")
+	flag.IntVar(&r.columns, "columns", 100, "the width of the terminal")
+	flag.IntVar(&r.rows, "rows", 24, "the height of the terminal")
 	flag.Parse()
-	if err := run(o, flag.Args()); err != nil {
+	err := errors.New("usage: picture -out FILE COMMAND [ARGUMENT…]")
+	if *out != "" && flag.NArg() > 0 {
+		err = r.run(flag.Args())
+	}
+	if err == nil {
+		err = os.WriteFile(*out, []byte(r.svg()), 0o644)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "picture:", err)
 		os.Exit(1)
 	}
 }
 
-// options are the choices of a picture.
-type options struct {
-	out           string
-	columns, rows int
-}
-
-func run(o options, command []string) error {
-	if o.out == "" || len(command) == 0 {
-		return errors.New("usage: picture -out FILE COMMAND [ARGUMENT…]")
+// run runs a command to its end in a terminal.
+func (r *recording) run(command []string) error {
+	line := fmt.Sprintf("stty columns %d rows %d; exec", r.columns, r.rows)
+	for _, arg := range command {
+		line += " '" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 	}
-	r, err := record(o, command)
-	if err != nil {
-		return err
-	}
-	return os.WriteFile(o.out, []byte(r.svg(o)), 0o644)
-}
-
-// record runs a command to its end in a terminal.
-func record(o options, command []string) (*recording, error) {
-	quoted := make([]string, len(command))
-	for i, arg := range command {
-		quoted[i] = "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-	}
-	line := fmt.Sprintf("stty columns %d rows %d; exec %s", o.columns, o.rows,
-		strings.Join(quoted, " "))
 	cmd := exec.Command("script", "--quiet", "--return", "--command", line, "/dev/null")
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "SHELL=/bin/sh")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = cmd.Start()
 	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	r, began := newRecording(o.columns), time.Now()
+	began := time.Now()
 	for buffer := make([]byte, 1<<16); err == nil; {
 		var n int
 		n, err = out.Read(buffer)
 		r.write(string(buffer[:n]), time.Since(began))
 	}
 	if !errors.Is(err, io.EOF) {
-		return nil, err
+		return err
 	}
 	if err := cmd.Wait(); err != nil {
-		return nil, fmt.Errorf("%s: %w", strings.Join(command, " "), err)
+		return fmt.Errorf("%s: %w", strings.Join(command, " "), err)
 	}
-	return r, nil
+	return nil
 }

@@ -11,7 +11,7 @@ import (
 )
 
 func TestRecording(t *testing.T) {
-	r := newRecording(10)
+	r := &recording{columns: 10, rows: 3}
 	for i, text := range []string{
 		"── \x1b[2mdim\x1b[0m & <b>\r\n", "status", "\r\x1b[", "Knext\r\nst\xc3", "\xa4tus", "\r\x1b[Ktwelve chars\r\n",
 	} {
@@ -35,7 +35,7 @@ func TestRecording(t *testing.T) {
 		t.Errorf("the second span is %q", style)
 	}
 
-	svg := r.svg(options{columns: 10, rows: 3})
+	svg := r.svg()
 	decoder := xml.NewDecoder(strings.NewReader(svg))
 	for {
 		if _, err := decoder.Token(); errors.Is(err, io.EOF) {

@@ -10,7 +10,6 @@ import (
 // span is a text of one style. The style is the parameter of its escape sequence, "" for none.
 type span struct{ style, text string }
 
-// line is a row of a terminal.
 type line []span
 
 func (l line) width() int {
@@ -39,15 +38,14 @@ type moment struct {
 
 // recording is a terminal's output.
 type recording struct {
-	columns int
+	columns, rows int
+
 	lines   []line // complete
 	last    line
 	style   string
 	moments []moment
 	rest    string // of an escape sequence that is not complete
 }
-
-func newRecording(columns int) *recording { return &recording{columns: columns} }
 
 var (
 	escape     = regexp.MustCompile("^\x1b\\[([0-9;]*)([a-zA-Z])")

@@ -54,8 +54,8 @@ func (t *track) rule() string {
 		t.name, t.keys.String(), t.last, t.total.Seconds())
 }
 
-// svg draws the recording in a terminal of o.rows rows.
-func (r *recording) svg(o options) string {
+// svg draws the recording.
+func (r *recording) svg() string {
 	moments := r.frames()
 	total := hold
 	if len(moments) > 0 {
@@ -69,25 +69,25 @@ func (r *recording) svg(o options) string {
 		if n := len(statuses); n == 0 || statuses[n-1].text() != m.status.text() {
 			statuses = append(statuses, m.status)
 		}
-		row := min(m.lines, o.rows-1)
+		row := min(m.lines, r.rows-1)
 		scroll.set(m.at, (row-m.lines)*lineHeight)
 		place.set(m.at, row*lineHeight)
 		change.set(m.at, -(len(statuses)-1)*lineHeight)
 	}
-	width := float64(o.columns)*charWidth + 2*margin
-	height := o.rows*lineHeight + 2*margin
+	width := float64(r.columns)*charWidth + 2*margin
+	height := r.rows*lineHeight + 2*margin
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" `+
 		`viewBox="0 0 %.0f %d" width="%.0f" height="%d">`, width, height, width, height)
 	fmt.Fprintf(&b, "<style>%s%s%s%s</style>\n", style, scroll.rule(), place.rule(), change.rule())
 	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" rx="8" fill="#0d1117"/>`+
 		`<svg x="%d" y="%d" width="%.0f" height="%d">`+"\n",
-		margin, margin, width-2*margin, o.rows*lineHeight)
+		margin, margin, width-2*margin, r.rows*lineHeight)
 	b.WriteString(`<g class="m" id="scroll">` + "\n")
 	drawLines(&b, r.lines)
 	// The rectangle hides the lines that are still to come.
 	fmt.Fprintf(&b, `</g><g class="m" id="place"><rect width="100%%" height="%d" fill="#0d1117"/>`+
-		`<svg width="100%%" height="%d"><g class="m" id="change">`+"\n", o.rows*lineHeight, lineHeight)
+		`<svg width="100%%" height="%d"><g class="m" id="change">`+"\n", r.rows*lineHeight, lineHeight)
 	drawLines(&b, statuses)
 	b.WriteString("</g></svg></g></svg></svg>\n")
 	return b.String()

@@ -132,7 +132,6 @@ func missing[V any](target problem.Target, what, name, naming string, all map[st
 		name, naming, has)
 }
 
-// namespace returns the namespace of the context.
 func (c *cluster) namespace() (string, error) {
 	namespace, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
 	return namespace, c.target.Explain(err)

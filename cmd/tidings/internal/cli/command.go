@@ -226,7 +226,6 @@ func noSuchCommand(cmd *cobra.Command, args []string) error {
 	return problem.Usage("there is no command %q: %s", args[0], hint)
 }
 
-// noArguments accepts no arguments.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -245,14 +244,12 @@ func commandNames(root *cobra.Command) []string {
 	return names
 }
 
-// complete registers the completion of a flag's values.
 func complete(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
 		panic(err) // this package has not defined the flag
 	}
 }
 
-// completeWords registers the values of a flag.
 func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	complete(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -274,7 +271,6 @@ func explainFlag(_ *cobra.Command, err error) error {
 	return problem.Usage("%w", err)
 }
 
-// screen returns the screen of a command.
 func (c *common) screen() *view.Screen { return c.screenWith(c.streams.Err) }
 
 // screenWith returns a screen whose notes go to a writer.

@@ -17,7 +17,6 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// demoType is a type of the demo, with its informer.
 type demoType struct {
 	of       view.Type
 	resource schema.GroupVersionResource
@@ -27,7 +26,6 @@ type demoType struct {
 	cached   func() map[string]tidings.Object
 }
 
-// addTyped creates the informer of a built-in type.
 func addTyped[T tidings.Object](d *demonstration, kind schema.GroupVersionKind) error {
 	informer, err := tidings.For[T](d.factory, tidings.Selection{})
 	if err != nil {
@@ -36,7 +34,6 @@ func addTyped[T tidings.Object](d *demonstration, kind schema.GroupVersionKind) 
 	return addType(d, kind, informer)
 }
 
-// addType adds a type with its informer to a demo.
 func addType[T tidings.Object](d *demonstration, kind schema.GroupVersionKind,
 	informer *tidings.Informer[T]) error {
 	plural, singular := meta.UnsafeGuessKindToResource(kind) // the names of the demo's types are regular
@@ -81,7 +78,6 @@ func (c comparison) String() string {
 		strings.Join(c.differences[:min(maxNamed, len(c.differences))], "; "))
 }
 
-// err returns an error if there are differences.
 func (c comparison) err() error {
 	if len(c.differences) == 0 {
 		return nil
@@ -137,7 +133,6 @@ func sameContent(a, b tidings.Object) bool {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// summarise prints the counts of the run.
 func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 	p := d.screen.Palette()
 	var folded uint64

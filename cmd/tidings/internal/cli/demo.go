@@ -11,7 +11,6 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// demoOptions are the flags of `tidings demo`.
 type demoOptions struct {
 	pods       int
 	churn      float64
@@ -114,7 +113,6 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 	return cmd
 }
 
-// check returns an error for invalid flags.
 func (o demoOptions) check() error {
 	switch {
 	case o.pods < 1 || o.pods > maxDemoPods:

@@ -138,7 +138,6 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 	return err
 }
 
-// newServer creates the server and its fleet.
 func (d *demonstration) newServer(c *common) (err error) {
 	d.writes = semaphore.NewWeighted(allWrites)
 	if d.o.faults {
@@ -186,7 +185,6 @@ func (d *demonstration) middleware(next http.Handler) http.Handler {
 // demoAgent is the user agent of the demo's informers.
 const demoAgent = "tidings-demo"
 
-// addTypes creates an informer for each type of the fleet.
 func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
 	config.UserAgent = demoAgent
 	options := tidings.FactoryOptions{Logger: c.logger(d.screen, view.Secrecy{})}

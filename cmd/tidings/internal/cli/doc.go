@@ -23,7 +23,7 @@
 //
 // Run waits for the goroutines that it starts: those that ask clusters for their types, the
 // ones that make the changes and the faults of a demo, and the one that waits for the command of
-// serve. It also waits for the replicas of a demo, which are processes. The exception is the one that reads the standard input, which ends with the input, or, if
-// that is a terminal, with its next key. The factory owns the goroutines of the handlers, the
-// simulated server its own; Run closes both before it returns.
+// serve. It also waits for the replicas of a demo, which are processes. The exception is the one that
+// reads the standard input, which ends with the input. The factory owns the goroutines of the
+// handlers, the simulated server its own; Run closes both before it returns.
 package cli

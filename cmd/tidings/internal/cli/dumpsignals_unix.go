@@ -4,9 +4,8 @@ package cli
 
 import (
 	"os"
-
-	"golang.org/x/sys/unix"
+	"syscall"
 )
 
 // dumpSignals returns the signals that ask `tidings record` for a file.
-func dumpSignals() []os.Signal { return []os.Signal{unix.SIGUSR1} }
+func dumpSignals() []os.Signal { return []os.Signal{syscall.SIGUSR1} }

@@ -58,7 +58,6 @@ type faults struct {
 	happened int // faults that were announced
 }
 
-// addSlowHandler adds the handler that is slow at times.
 func (f *faults) addSlowHandler() error {
 	pods, err := tidings.For[*corev1.Pod](f.d.factory, tidings.Selection{})
 	if err != nil {
@@ -158,13 +157,11 @@ func (f *faults) await(ctx context.Context, before account, of string,
 func rewatched(was, is tidings.Health) bool { return is.Watches > was.Watches }
 func relisted(was, is tidings.Health) bool  { return is.Lists > was.Lists && rewatched(was, is) }
 
-// announce counts a fault and prints which one happens.
 func (f *faults) announce(name, what string) {
 	f.happened++
 	f.print(f.d.screen.Palette().Yellow("fault: "+name) + ": " + what)
 }
 
-// conclude prints the outcome of a fault.
 func (f *faults) conclude(ok bool, outcome, cost string) {
 	p := f.d.screen.Palette()
 	if outcome = p.Green(outcome); !ok {
@@ -180,7 +177,6 @@ func (f *faults) print(text string) {
 // A fault that has begun goes on after the end of the demo, whose last comparison needs informers
 // that have recovered.
 
-// cut closes all connections.
 func (f *faults) cut(ctx context.Context) {
 	before := f.account()
 	f.announce("connection cut", fmt.Sprintf("all %d watches break", len(before.informer)))
@@ -221,7 +217,6 @@ func (f *faults) expire(ctx context.Context) {
 	f.conclude(ok, "listed again after "+since(before), cost)
 }
 
-// deletePod deletes any pod.
 func (f *faults) deletePod(ctx context.Context) error {
 	resource := corev1.SchemeGroupVersion.WithResource(podType + "s")
 	pods, _, err := f.d.server.List(ctx, resource, "")
@@ -261,7 +256,6 @@ func (f *faults) forget(ctx context.Context) error {
 	return nil
 }
 
-// beSlow makes a handler of the pods slow.
 func (f *faults) beSlow(ctx context.Context) {
 	printing := f.d.types[slices.IndexFunc(f.d.types,
 		func(t demoType) bool { return t.of.Singular == podType })].handler
@@ -320,7 +314,6 @@ func (f *faults) beLate(ctx context.Context) {
 		"none "+view.Short(time.Since(came))+" after the events came")
 }
 
-// heldBack returns how many keys the cluster's controllers hold back.
 func (f *faults) heldBack() (n int) {
 	for _, c := range f.d.cluster.Health().Controllers {
 		n += c.ParkedKeys

@@ -55,7 +55,6 @@ func newClusterFlags(cmd *cobra.Command, several bool) *clusterFlags {
 	return f
 }
 
-// usage prints the flags for the cluster after the others.
 func (f *clusterFlags) usage(cmd *cobra.Command) error {
 	own := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	own.SortFlags = false

@@ -66,7 +66,6 @@ func (f *forwarder) open(ctx context.Context) (*url.URL, error) {
 	return f.address, err
 }
 
-// forwardLocked begins to forward.
 func (f *forwarder) forwardLocked(pod string, dialer httpstream.Dialer) error {
 	ready, ended, failed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	forwarding, err := portforward.NewOnAddressesForStreamingWithContext(f.ctx, dialer,

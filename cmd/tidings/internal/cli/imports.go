@@ -51,7 +51,6 @@ a directory below is another module: run the command there, too.`,
 	}
 }
 
-// importsTable lists packages below their modules.
 func importsTable(found []imports.Package) string {
 	var rows [][]string
 	for i, p := range found {

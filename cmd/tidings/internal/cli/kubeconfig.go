@@ -78,7 +78,6 @@ func checkKubeconfig(path string) error {
 		"--write-kubeconfig", path)
 }
 
-// isOurs reports whether this program has written a kubeconfig.
 func isOurs(config *clientcmdapi.Config) bool {
 	user := config.AuthInfos[kubeconfigName]
 	return len(config.Clusters) == 1 && config.Clusters[kubeconfigName] != nil &&

@@ -89,7 +89,6 @@ var (
 	manifests      = []string{".yaml", ".yml", ".json"}
 )
 
-// explainLoad says what to do about an error of --load.
 func explainLoad(err error) error {
 	text, unknown := strings.CutSuffix(err.Error(),
 		": create its CustomResourceDefinition, or register it with Server.Register")

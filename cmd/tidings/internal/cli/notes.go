@@ -34,7 +34,6 @@ func (w *watcher) showProgress(now time.Time) {
 	}
 }
 
-// noteSynced prints how many objects each cluster has.
 func (w *watcher) noteSynced() {
 	next := "; now watching for changes, Ctrl-C ends"
 	switch {
@@ -112,7 +111,6 @@ func (c *watchedCluster) scope(all string) string {
 	return "the namespaces " + strings.Join(c.namespaces, ", ")
 }
 
-// noteStates prints which informers have changed their state.
 func (w *watcher) noteStates() {
 	for _, t := range w.types {
 		health := t.informer.Health()
@@ -183,7 +181,6 @@ func (w *watcher) drawStatus(now time.Time) {
 	screen.SetStatus(line)
 }
 
-// summarise prints the counts of the changes.
 func (w *watcher) summarise() {
 	p := w.printer.screen.NotePalette()
 	did := "watched"
@@ -194,7 +191,6 @@ func (w *watcher) summarise() {
 	w.printer.screen.Note(heading + "\n" + view.Table(w.printer.tally.Counts(), p))
 }
 
-// noteReached prints how the goal was reached.
 func (w *watcher) noteReached() {
 	objects := "no object left"
 	if met := w.goal.Progress(0).Met; met > 0 {
@@ -307,7 +303,6 @@ func (w *watcher) checkSynced() (bool, error) {
 	return waiting == 0, nil
 }
 
-// noteFailure prints why a first list fails.
 func (w *watcher) noteFailure(t *watchedType, health tidings.Health) {
 	note := fmt.Sprintf("%s: %v; trying again", t, w.explain(t, health.LastError))
 	if health.State == tidings.StateBackoff && note != t.noted {

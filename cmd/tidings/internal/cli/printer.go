@@ -57,7 +57,6 @@ func (p *printer) print(c view.Change) {
 	}
 }
 
-// note prints a line on the error stream.
 func (p *printer) note(text string) {
 	p.screen.Note(p.screen.NotePalette().Dim("── " + view.Printable(text)))
 }
@@ -105,7 +104,6 @@ func statusLine(screen *view.Screen, parts []string) string {
 	return p.Dim("── ") + p.Bold(text)
 }
 
-// remaining returns the part of the status line about a time limit.
 func remaining(limit time.Duration, began, now time.Time) string {
 	return view.Short(max(time.Second, limit-now.Sub(began)).Round(time.Second)) + " left"
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/tidings-go/tidings/flight"
 )
 
-// recordOptions are the flags of `tidings record`.
 type recordOptions struct {
 	choice
 	length time.Duration

@@ -27,7 +27,6 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// replayOptions are the flags of `tidings replay`.
 type replayOptions struct {
 	speed float64
 	page  string
@@ -76,7 +75,6 @@ has by their identity alone have no other fields.`,
 	return cmd
 }
 
-// runReplay plays a file.
 func runReplay(ctx context.Context, c *common, file string, o replayOptions) error {
 	r := &replay{
 		screen: c.screen(), speed: cmp.Or(o.speed, math.Inf(1)), began: time.Now(), quiet: o.top,
@@ -247,7 +245,6 @@ func (r *replay) showTop(ctx context.Context, c *common, pages string) error {
 	return r.sayStates()
 }
 
-// sayStates prints how the informers are.
 func (r *replay) sayStates() error {
 	for i, informer := range r.informers {
 		h := informer.Health()

@@ -13,7 +13,6 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// serveOptions are the flags of `tidings serve`.
 type serveOptions struct {
 	listen     string
 	load       []string
@@ -27,7 +26,6 @@ type serveOptions struct {
 	inject   []injection   // those of faults
 }
 
-// injection is a fault with the requests that meet it.
 type injection struct {
 	match apisim.Match
 	fault apisim.Fault
@@ -126,7 +124,6 @@ func onlyCommand(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// check returns an error for invalid flags.
 func (o *serveOptions) check() (err error) {
 	inputs := 0
 	for _, name := range o.load {
@@ -151,7 +148,6 @@ func (o *serveOptions) check() (err error) {
 	return err
 }
 
-// faultForms lists the faults of --fault.
 func faultForms() string {
 	const explained = `; N is 0 for its head, or "each"` // once for all of them
 	var lines strings.Builder
@@ -236,7 +232,6 @@ func (s *server) warnOfUnmetFaults(texts []string, screen *view.Screen) {
 	}
 }
 
-// sayUsers prints the contexts of the users.
 func (s *server) sayUsers(screen *view.Screen) error {
 	if len(s.users) == 0 {
 		return nil

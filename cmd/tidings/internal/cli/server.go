@@ -38,7 +38,6 @@ type server struct {
 	injected   []*apisim.Injection // in the order of the flags
 }
 
-// addServer adds the flags of a command with a server.
 func addServer(cmd *cobra.Command, listen, kubeconfig *string) {
 	cmd.Flags().StringVar(listen, "listen", anyPort,
 		"the address of the API server; port 0 means a free one")
@@ -86,7 +85,6 @@ func (s *server) String() string {
 	return fmt.Sprintf("%s (%s from this machine)", s.url, s.local)
 }
 
-// close ends the server and removes a temporary kubeconfig.
 func (s *server) close() error {
 	return errors.Join(s.Close(), os.RemoveAll(s.temporary)) // "" is none
 }
@@ -140,7 +138,6 @@ func isSimpleType(contentType string) bool {
 	}, strings.TrimSpace(mediaType))
 }
 
-// refuse answers with a Status.
 func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)

@@ -18,7 +18,6 @@ import (
 	"github.com/tidings-go/tidings/shard"
 )
 
-// shardsOptions are the argument and the flags of `tidings shards`.
 type shardsOptions struct {
 	namespace string // "" is the context's
 	name      string
@@ -79,7 +78,6 @@ func checkForm(output string) error {
 	return nil
 }
 
-// parse reads the argument.
 func (o *shardsOptions) parse(args []string) error {
 	if len(args) != 1 {
 		return problem.Usage("name one group, as in ops/rollout")
@@ -184,7 +182,6 @@ func shardsText(r shard.Report) string {
 	return text.String()
 }
 
-// memberState describes a member.
 func memberState(m shard.MemberHealth, planner string) string {
 	switch {
 	case !m.Live:

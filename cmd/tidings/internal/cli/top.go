@@ -18,7 +18,6 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// topOptions are the flags of `tidings top`.
 type topOptions struct {
 	address  *url.URL // of the pages; nil for those of a pod
 	of       query    // the object whose pod has the pages
@@ -98,7 +97,6 @@ func newTop(c *common) *cobra.Command {
 // hostPort matches an address without a scheme.
 var hostPort = regexp.MustCompile(`^[^/]*:[0-9]+(/.*)?$`)
 
-// parse reads the argument.
 func (o *topOptions) parse(args []string) error {
 	arg := defaultPages
 	switch {
@@ -136,7 +134,6 @@ func (o *topOptions) parse(args []string) error {
 	return nil
 }
 
-// check returns an error for invalid flags.
 func (o *topOptions) check(flags *pflag.FlagSet) error {
 	if err := checkForm(o.output); err != nil {
 		return err

@@ -69,7 +69,6 @@ func parseQueries(command string, args []string) (queries []query, err error) {
 	return queries, nil
 }
 
-// discover returns the types of queries. Its errors say what to do.
 func (c *cluster) discover(queries []query) ([]*meta.RESTMapping, error) {
 	mapper, err := c.flags.ToRESTMapper()
 	if err != nil {
@@ -137,7 +136,6 @@ func mappingOf(mapper meta.RESTMapper, name string) (*meta.RESTMapping, error) {
 // watchable matches the types that can be listed and watched.
 var watchable = discovery.SupportsAllVerbs{Verbs: []string{"list", "watch"}}
 
-// checkVerbs returns an error if a type cannot be listed and watched.
 func (c *cluster) checkVerbs(resource schema.GroupVersionResource) error {
 	discovered, err := c.flags.ToDiscoveryClient()
 	if err != nil {

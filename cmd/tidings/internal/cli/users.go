@@ -54,7 +54,6 @@ func readUsers(given []string) ([]apisim.User, error) {
 	return users, nil
 }
 
-// readUser reads one value of --users.
 func readUser(text string) ([]apisim.User, error) {
 	if !strings.Contains(text, "=") {
 		return readUsersFile(text)
@@ -76,7 +75,6 @@ func readUser(text string) ([]apisim.User, error) {
 	return []apisim.User{{Name: name, Allow: []apisim.Rule{rule}}}, nil
 }
 
-// readUsersFile reads users from a file in YAML or JSON.
 func readUsersFile(file string) ([]apisim.User, error) {
 	const form = "write a list of users, as in `- {name: reader, allow: " +
 		"[{verbs: [get, list, watch], resources: [pods]}]}`"

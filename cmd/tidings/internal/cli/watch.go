@@ -21,7 +21,6 @@ type choice struct {
 	quiet         bool
 }
 
-// watchOptions are the flags of `tidings watch`.
 type watchOptions struct {
 	choice
 	until       string

@@ -34,7 +34,6 @@ const (
 	progressAfter, progressEvery = time.Second, 5 * time.Second
 )
 
-// watcher watches types of some clusters and shows their changes.
 type watcher struct {
 	o        watchOptions
 	printer  *printer
@@ -54,7 +53,6 @@ type watcher struct {
 	asked    <-chan os.Signal
 }
 
-// watchedCluster is a cluster with its watched types.
 type watchedCluster struct {
 	*cluster
 	label      string   // the context if there are several clusters, "" otherwise
@@ -382,7 +380,6 @@ func (w *watcher) arm() {
 	w.noteNoValue()
 }
 
-// explain says what to do about the error of an informer.
 func (w *watcher) explain(t *watchedType, err error) error {
 	target := t.cluster.target
 	target.ClusterScoped = !t.namespaced

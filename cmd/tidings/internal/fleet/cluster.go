@@ -90,7 +90,6 @@ func newCluster(
 	return c, errors.Join(errs[:]...)
 }
 
-// options are those of every controller.
 func options[T tidings.Object](
 	c *cluster, name string, secondaries ...controller.Secondary[T],
 ) controller.Options[T] {

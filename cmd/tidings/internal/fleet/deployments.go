@@ -194,7 +194,6 @@ func (a *app) forgetRevisions(ctx context.Context) error {
 	return nil
 }
 
-// writeStatus writes the status of the deployment.
 func (a *app) writeStatus(ctx context.Context) error {
 	_, err := objects.UpdateStatus(ctx, a.client.AppsV1().Deployments(a.deployment.Namespace),
 		a.deployment, func(d *appsv1.Deployment) {

@@ -99,7 +99,6 @@ func (f *Fleet) Populate(ctx context.Context, now time.Time) (err error) {
 	return nil
 }
 
-// create creates objects in their order.
 func (f *Fleet) create(ctx context.Context, objects ...runtime.Object) error {
 	for _, obj := range objects {
 		if _, err := f.server.Create(ctx, obj); err != nil {

@@ -40,7 +40,6 @@ func (c *cluster) newNodes(nodes int, perSecond float64) (controller.Runner, err
 	})
 }
 
-// lastHeartbeat returns the time of the last heartbeat of a node.
 func lastHeartbeat(node *corev1.Node) (last time.Time) {
 	for _, c := range node.Status.Conditions {
 		last = c.LastHeartbeatTime.Time
@@ -48,7 +47,6 @@ func lastHeartbeat(node *corev1.Node) (last time.Time) {
 	return last
 }
 
-// setHeartbeat sets the time of the last heartbeat of a node.
 func setHeartbeat(node *corev1.Node, now time.Time) {
 	for i := range node.Status.Conditions {
 		node.Status.Conditions[i].LastHeartbeatTime = metav1.NewTime(now)

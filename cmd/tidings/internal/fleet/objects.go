@@ -175,7 +175,6 @@ func setStatus(database *unstructured.Unstructured, phase, primary string, now t
 	}
 }
 
-// instance returns the name of an instance of a database.
 func instance(database *unstructured.Unstructured, i int) string {
 	return fmt.Sprintf("%s-%d", database.GetName(), i)
 }

@@ -109,7 +109,6 @@ func startContainers(pod *corev1.Pod, address uint32, now time.Time) {
 	})
 }
 
-// crash ends the containers of a pod.
 func crash(pod *corev1.Pod, now time.Time) {
 	for i := range pod.Status.ContainerStatuses {
 		pod.Status.ContainerStatuses[i].RestartCount++

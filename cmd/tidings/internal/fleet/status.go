@@ -11,14 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// The reasons of a deployment's conditions, as Kubernetes writes them.
-const (
-	reasonAvailable   = "MinimumReplicasAvailable"
-	reasonUnavailable = "MinimumReplicasUnavailable"
-	reasonUpdated     = "ReplicaSetUpdated"
-	reasonComplete    = "NewReplicaSetAvailable"
-	reasonPaused      = "DeploymentPaused"
-)
+// reasonComplete is the reason of a rollout that is complete, as Kubernetes writes it.
+const reasonComplete = "NewReplicaSetAvailable"
 
 // conditions returns the conditions of a deployment that is to have a status. A rollout that was
 // complete stays so until the next template.
@@ -31,15 +25,15 @@ func conditions(
 		before[c.Type] = c
 	}
 	available := appsv1.DeploymentCondition{
-		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: reasonAvailable,
+		Type: appsv1.DeploymentAvailable, Status: corev1.ConditionTrue, Reason: "MinimumReplicasAvailable",
 		Message: "Deployment has minimum availability.",
 	}
 	if status.AvailableReplicas < want-maxUnavailable(d) {
-		available.Status, available.Reason = corev1.ConditionFalse, reasonUnavailable
+		available.Status, available.Reason = corev1.ConditionFalse, "MinimumReplicasUnavailable"
 		available.Message = "Deployment does not have minimum availability."
 	}
 	progressing := appsv1.DeploymentCondition{
-		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: reasonUpdated,
+		Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "ReplicaSetUpdated",
 		Message: fmt.Sprintf("Deployment %q is progressing.", d.Name),
 	}
 	updated := status.Replicas == status.UpdatedReplicas
@@ -49,7 +43,7 @@ func conditions(
 		progressing.Message = fmt.Sprintf("Deployment %q has successfully progressed.", d.Name)
 	}
 	if d.Spec.Paused {
-		progressing.Status, progressing.Reason = corev1.ConditionUnknown, reasonPaused
+		progressing.Status, progressing.Reason = corev1.ConditionUnknown, "DeploymentPaused"
 		progressing.Message = "Deployment is paused"
 	}
 	next := []appsv1.DeploymentCondition{available, progressing}

@@ -95,7 +95,6 @@ type act struct {
 	pick float64 // chooses one of several, from 0 to 1
 }
 
-// next returns the next act.
 func (u *users) next() act {
 	return act{u.rng.IntN(1000), u.apps[u.rng.IntN(len(u.apps))], u.rng.Float64()}
 }
@@ -129,7 +128,6 @@ func (u *users) act(ctx context.Context, a act) error {
 	})
 }
 
-// failOver makes a database fail over.
 func (u *users) failOver(ctx context.Context, a act) error {
 	database, err := u.databases.Lister().Get(a.app)
 	if err != nil {
@@ -140,7 +138,6 @@ func (u *users) failOver(ctx context.Context, a act) error {
 	return err
 }
 
-// podsOf returns the pods of a deployment.
 func (u *users) podsOf(app string) (pods []*corev1.Pod) {
 	d, err := u.deployments.Lister().Get(app)
 	if err != nil {
@@ -156,7 +153,6 @@ func (u *users) podsOf(app string) (pods []*corev1.Pod) {
 	return pods
 }
 
-// configure changes one value of the configuration of a deployment.
 func (u *users) configure(ctx context.Context, a act) error {
 	data := map[string]string{"pool.size": strconv.Itoa(4 + int(a.pick*60))}
 	if int(a.pick*1000)%2 == 0 {
@@ -188,7 +184,6 @@ func (u *users) changeSpec(
 	return err
 }
 
-// release gives a deployment another image.
 func (u *users) release(d *appsv1.Deployment, _ act) {
 	d.Spec.Template.Spec.Containers[0].Image = image(d.Namespace, d.Name, revision(d)+1)
 }

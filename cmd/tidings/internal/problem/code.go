@@ -21,7 +21,6 @@ const (
 	StatusSignal = 128
 )
 
-// usageError is an error of the command line.
 type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
@@ -88,7 +87,6 @@ func OneLine(text string) string {
 	return strings.Join(lines, "; ")
 }
 
-// reworded is an error with another text.
 type reworded struct {
 	error
 	line string

@@ -92,7 +92,6 @@ func (t Target) noCluster() string {
 		"get-contexts`), or try `tidings demo`, which needs none"
 }
 
-// server names the server and the context.
 func (t Target) server() string {
 	name := "the API server"
 	if t.Server != "" {

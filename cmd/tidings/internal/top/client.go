@@ -97,7 +97,6 @@ func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 	return body, nil
 }
 
-// read reads the JSON form of a page into figures.
 func (c *Client) read(ctx context.Context, path string, figures any) error {
 	body, err := c.get(ctx, path)
 	if err != nil {

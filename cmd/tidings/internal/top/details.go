@@ -14,7 +14,6 @@ import (
 	"github.com/tidings-go/tidings/health"
 )
 
-// line is a line of details.
 type line struct {
 	text    string
 	link    string // the page that Enter opens, "" for none
@@ -46,7 +45,6 @@ func detailsOf(page any, now time.Time, width int) []line {
 	return s.lines
 }
 
-// heading begins a section.
 func (s *sheet) heading(format string, args ...any) {
 	if len(s.lines) > 0 {
 		s.lines = append(s.lines, line{})
@@ -73,7 +71,6 @@ func (s *sheet) add(format string, args ...any) {
 	s.wrap(line{text: fmt.Sprintf(format, args...)}, 2)
 }
 
-// link adds a line with a page.
 func (s *sheet) link(page, format string, args ...any) {
 	s.wrap(line{text: fmt.Sprintf(format, args...), link: page, opens: true}, 2)
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// press takes a key.
 func (m model) press(key tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	name := key.String()
 	if name == "ctrl+c" {
@@ -45,7 +44,6 @@ func (m model) press(key tea.KeyPressMsg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// typeKey takes a key of a text.
 func (m model) typeKey(name, text string) (tea.Model, tea.Cmd) {
 	switch name {
 	case "esc":
@@ -102,7 +100,6 @@ func (m model) link() string {
 	return ""
 }
 
-// move moves the cursor.
 func (m *model) move(key string) {
 	p := m.place()
 	ids, _ := m.shown()

@@ -201,7 +201,6 @@ func (f figures) groups() table {
 	return t
 }
 
-// tables returns all tables as text.
 func (f figures) tables() string {
 	var b strings.Builder
 	for i, t := range f.screens() {

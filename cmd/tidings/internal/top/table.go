@@ -33,7 +33,6 @@ type cell struct {
 	order float64
 }
 
-// row is a row of a table.
 type row struct {
 	id    string // names it among the rows of the screen, from one refresh to the next
 	cells []cell
@@ -49,7 +48,6 @@ type table struct {
 	empty   string // what is said without rows
 }
 
-// text returns a cell with a text.
 func text(s string) cell { return cell{text: view.Printable(s)} }
 
 // count returns a cell with a number, which is empty for 0.
@@ -177,7 +175,6 @@ func (t table) widths(rows []row, width int) []int {
 	return widths
 }
 
-// heading returns the names of the columns as a line.
 func (t table) heading(widths []int) string {
 	var cells []cell
 	for _, c := range t.columns {

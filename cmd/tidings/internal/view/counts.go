@@ -40,7 +40,6 @@ type Tally struct {
 	samples []rateSample
 }
 
-// rateSample is the number of changes at a time.
 type rateSample struct {
 	at      time.Time
 	changes int64

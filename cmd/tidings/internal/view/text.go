@@ -74,7 +74,6 @@ func shortenedInside(text string, width int) string {
 	return text
 }
 
-// padded fills text with spaces up to a width.
 func padded(text string, width int) string {
 	return text + strings.Repeat(" ", max(0, width-ansi.StringWidth(text)))
 }
