@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -373,13 +372,6 @@ func (b *barrier[T]) forget(by cache) (wake []string) {
 	return wake
 }
 
-// forgetVersions forgets the versions that were written. The server has another history.
-func (b *barrier[T]) forgetVersions() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	clear(b.newest)
-}
-
 // release notes that a key is not parked any more: no call is made for it.
 func (b *barrier[T]) release(key string) {
 	b.mu.Lock()
@@ -387,22 +379,6 @@ func (b *barrier[T]) release(key string) {
 	if p := b.keys[key]; p != nil {
 		p.parked = false
 		b.drop(p)
-	}
-}
-
-// written returns the newest versions that were written and show in the caches, by resource.
-func (b *barrier[T]) written() map[string]string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return maps.Clone(b.newest)
-}
-
-// reached takes note of versions that the caches were waited for to reach.
-func (b *barrier[T]) reached(versions map[string]string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for resource, version := range versions {
-		raise(b.newest, resource, version)
 	}
 }
 

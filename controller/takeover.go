@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"time"
 )
 
@@ -139,4 +140,27 @@ func (r *run[T]) handOver() {
 			return
 		}
 	}
+}
+
+// written returns the newest versions that were written and show in the caches, by resource.
+func (b *barrier[T]) written() map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return maps.Clone(b.newest)
+}
+
+// reached takes note of versions that the caches were waited for to reach.
+func (b *barrier[T]) reached(versions map[string]string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for resource, version := range versions {
+		raise(b.newest, resource, version)
+	}
+}
+
+// forgetVersions forgets the versions that were written. The server has another history.
+func (b *barrier[T]) forgetVersions() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.newest)
 }

@@ -53,6 +53,7 @@ func TestS1_AMemberThatSeesNoMapPlansNothing(t *testing.T) {
 		if n := c.serves(); n < Count/3 {
 			t.Errorf("c serves %d slots, and %q plans", n, b.Health().Planner)
 		}
+		w.wantProblems(w.read(), "The member rollout.a-")
 	})
 }
 
