@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -295,12 +296,16 @@ func (f *faults) forbid(ctx context.Context) {
 // beLate keeps the events of a type from the cluster's controllers, so that they hold back the keys
 // whose calls have written such objects.
 func (f *faults) beLate(ctx context.Context) {
-	f.announce("late events",
-		fmt.Sprintf("for %v, the cluster's controllers receive no event of %ss", lateness, lateType))
+	f.announce("late events", fmt.Sprintf(
+		"a deployment is scaled, and for %v the cluster's controllers receive no event of %ss", lateness, lateType))
 	match := apisim.Match{Verb: "watch", Resource: lateType + "s.apps", UserAgent: fleet.UserAgent}
 	late := f.d.server.Inject(match, apisim.Stall(1, 0))
 	defer late.Lift()
 	f.d.server.CutConnections()
+	if err := f.scale(ctx); err != nil {
+		f.conclude(false, "", err.Error())
+		return
+	}
 	sleep(ctx, lateness)
 	held := f.heldBack()
 	late.Lift()
@@ -319,6 +324,23 @@ func (f *faults) heldBack() (n int) {
 		n += c.ParkedKeys
 	}
 	return n
+}
+
+// scale adds a pod to a deployment, so that a call writes an object of lateType.
+func (f *faults) scale(ctx context.Context) error {
+	all, _, err := f.d.server.List(ctx, appsv1.SchemeGroupVersion.WithResource("deployments"), "")
+	for _, o := range all {
+		d := o.(*appsv1.Deployment).DeepCopy()
+		isSteady := d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == *d.Spec.Replicas
+		if !isSteady || d.DeletionTimestamp != nil {
+			continue
+		}
+		*d.Spec.Replicas++
+		if _, err = f.d.server.Update(ctx, d); err == nil || !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return err
 }
 
 // restore restores a backup of the server's storage.

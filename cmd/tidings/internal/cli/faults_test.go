@@ -68,7 +68,7 @@ func TestFaultsAreNarratedWithTheirCost(t *testing.T) {
 		`[1-9]\d* changes waited for it: the other handler received [1-9]\d* meanwhile\n`,
 		"fault: permission taken: the watch of services breaks, and the server forbids another\n",
 		`watched again after \S+: 0 lists, [1-9]\d* objects? changed meanwhile\n`,
-		"fault: late events: for 8s, the cluster's controllers receive no event of replicasets\n",
+		"fault: late events: a deployment is scaled, and for 8s the cluster's controllers receive no event of replicasets\n",
 		`[1-9]\d* keys? held back meanwhile: none \S+ after the events came\n`,
 		`fault: restored backup: the server is down, then at RV \d+ instead of \d+\n`,
 		`noticed after 11s of outage: 8 lists, [1-9]\d* objects? changed meanwhile\n`,
