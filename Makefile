@@ -183,7 +183,7 @@ e2e: ## Test against a real API server (CRASHES), which the first run builds: mi
 	cd e2e && $(GO) test -timeout 10m ./internal/... ./upstream && $(GO) test -timeout 60m -parallel 12 . -crashes $(CRASHES)
 
 .PHONY: upstream
-upstream: ## Run client-go's, Kubernetes' and controller-runtime's own tests on the drop-in (ONLY): half an hour.
+upstream: ## Run the own tests of client-go, Kubernetes, controller-runtime and Cluster API on the drop-in (ONLY): half an hour.
 	cd e2e && $(GO) run ./upstream $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: check-e2e

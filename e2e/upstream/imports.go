@@ -8,7 +8,9 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -48,44 +50,46 @@ func replaceImports(name string, text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Names of the cache of controller-runtime and of its counterpart.
+// Paths of controller-runtime's packages, and names of the counterpart of its cache.New.
 const (
 	cachePackage   = "sigs.k8s.io/controller-runtime/pkg/cache"
 	newCachePlace  = "github.com/tidings-go/tidings/ctrlruntime"
 	newCacheCalled = "ctrlruntime.NewCache"
 )
 
+// managerPackages are the packages in which the options of a manager are the type Options.
+var managerPackages = []string{
+	"sigs.k8s.io/controller-runtime", "sigs.k8s.io/controller-runtime/pkg/manager",
+}
+
 // replaceNewCache replaces controller-runtime's cache.New in a Go file, which goes on using other
-// names of that package.
+// names of that package, and sets the field NewCache in options of managers that do not set it.
 func replaceNewCache(name string, text []byte) ([]byte, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
 	if err != nil {
 		return nil, err
 	}
-	local := ""
-	for _, spec := range file.Imports {
-		if spec.Path.Value == strconv.Quote(cachePackage) {
-			local = "cache"
-			if spec.Name != nil {
-				local = spec.Name.Name
-			}
-		}
-	}
 	offset := func(at token.Pos) int { return files.Position(at).Offset }
 	end := offset(file.Name.End())
 	out := bytes.NewBuffer(bytes.Clone(text[:end]))
 	fmt.Fprintf(out, "\n\nimport %q", newCachePlace)
 	written := end
+	write := func(from, to token.Pos, replacement string) {
+		out.Write(text[written:offset(from)])
+		out.WriteString(replacement)
+		written = offset(to)
+	}
 	for node := range ast.Preorder(file) {
-		s, ok := node.(*ast.SelectorExpr)
-		if !ok || s.Sel.Name != "New" {
-			continue
-		}
-		if x, ok := s.X.(*ast.Ident); ok && x.Name == local {
-			out.Write(text[written:offset(s.Pos())])
-			out.WriteString(newCacheCalled)
-			written = offset(s.End())
+		switch n := node.(type) {
+		case *ast.SelectorExpr:
+			if isName(file, n, "New", cachePackage) {
+				write(n.Pos(), n.End(), newCacheCalled)
+			}
+		case *ast.CompositeLit:
+			if isName(file, n.Type, "Options", managerPackages...) && !hasField(n, "NewCache") {
+				write(n.Lbrace+1, n.Lbrace+1, "NewCache: "+newCacheCalled+", ")
+			}
 		}
 	}
 	if written == end {
@@ -93,6 +97,40 @@ func replaceNewCache(name string, text []byte) ([]byte, error) {
 	}
 	out.Write(text[written:])
 	return out.Bytes(), nil
+}
+
+// isName reports whether an expression is an exported name of one of some packages.
+func isName(file *ast.File, e ast.Expr, name string, packages ...string) bool {
+	s, ok := e.(*ast.SelectorExpr)
+	if !ok || s.Sel.Name != name {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && slices.ContainsFunc(file.Imports, func(spec *ast.ImportSpec) bool {
+		path, err := strconv.Unquote(spec.Path.Value)
+		return err == nil && slices.Contains(packages, path) && localName(spec, path) == x.Name
+	})
+}
+
+// localName returns the name of an imported package in the file.
+func localName(spec *ast.ImportSpec, importPath string) string {
+	if spec.Name != nil {
+		return spec.Name.Name
+	}
+	// The package controller-runtime is named controllerruntime.
+	return strings.ReplaceAll(path.Base(importPath), "-", "")
+}
+
+// hasField reports whether a composite literal sets a field by name.
+func hasField(literal *ast.CompositeLit, name string) bool {
+	return slices.ContainsFunc(literal.Elts, func(e ast.Expr) bool {
+		pair, ok := e.(*ast.KeyValueExpr)
+		if !ok {
+			return false
+		}
+		key, ok := pair.Key.(*ast.Ident)
+		return ok && key.Name == name
+	})
 }
 
 // replaceIn replaces parts of the files below directories of a module whose names have an

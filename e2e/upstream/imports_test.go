@@ -39,14 +39,24 @@ var path = "k8s.io/client-go/tools/cache"
 func TestReplaceNewCache(t *testing.T) {
 	const text = `package p
 
-import "sigs.k8s.io/controller-runtime/pkg/cache"
+import (
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+)
 
 var make, other = cache.New, list.New
 
 func f() (cache.Cache, error) { return cache.New(nil, cache.Options{}) }
+
+var options = []manager.Options{manager.Options{}, ctrl.Options{Scheme: scheme}, {}}
+
+var set = &manager.Options{NewCache: cache.New}
 `
 	want := strings.NewReplacer("package p\n", "package p\n\nimport \"github.com/tidings-go/tidings/ctrlruntime\"\n",
-		"cache.New", "ctrlruntime.NewCache").Replace(text)
+		"cache.New", "ctrlruntime.NewCache",
+		"{manager.Options{", "{manager.Options{NewCache: ctrlruntime.NewCache, ",
+		"ctrl.Options{", "ctrl.Options{NewCache: ctrlruntime.NewCache, ").Replace(text)
 	for name, c := range map[string][2]string{
 		"called": {text, want}, "not called": {"package p\n", "package p\n"},
 		"another package": {"package p\n\nvar v = cache.New\n", "package p\n\nvar v = cache.New\n"},

@@ -21,7 +21,8 @@ func startServer(
 	}
 	config, kubeconfig := s.Config(), api.NewConfig()
 	const name = "upstream"
-	kubeconfig.Clusters[name] = &api.Cluster{Server: config.Host,
+	// As envtest's own address does, it ends in a slash: tests append paths to it.
+	kubeconfig.Clusters[name] = &api.Cluster{Server: config.Host + "/",
 		CertificateAuthorityData: config.CAData}
 	kubeconfig.AuthInfos[name] = &api.AuthInfo{ClientCertificateData: config.CertData,
 		ClientKeyData: config.KeyData, Token: config.BearerToken}

@@ -8,8 +8,11 @@ type suite struct {
 	// trees are the directories in which imports are replaced, tests those in whose tests
 	// alone they are, because the counterpart is built from the module itself.
 	trees, tests []string
+	// parts are modules of the same version that go.mod replaces by directories of the module's
+	// repository, which the module lacks.
+	parts []string
 	// newCache says that calls of controller-runtime's cache.New are replaced by those of
-	// ctrlruntime.NewCache, and no imports.
+	// ctrlruntime.NewCache, which managers get as an option, and no imports are replaced.
 	newCache bool
 	// packages are the patterns of the packages whose tests run, below the module.
 	packages []string
@@ -67,6 +70,18 @@ var suites = []suite{
 		newCache: true,
 		packages: []string{"pkg/builder", "pkg/cache/...", "pkg/client", "pkg/cluster", "pkg/controller",
 			"pkg/internal/controller", "pkg/internal/source", "pkg/manager", "pkg/source"},
+		server: true,
+	},
+	{
+		module:   "sigs.k8s.io/cluster-api",
+		version:  "v1.14.2",
+		parts:    []string{"sigs.k8s.io/cluster-api/api"},
+		trees:    []string{"."},
+		newCache: true,
+		packages: []string{"controllers/clustercache", "core/reconcilers/clusterresourceset",
+			"core/reconcilers/machineset"},
+		// It dials an address of the internet.
+		skip:   "^TestClusterCacheConcurrency$",
 		server: true,
 	},
 }

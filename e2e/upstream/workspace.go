@@ -61,6 +61,9 @@ func prepare(ctx context.Context, s suite, dir string, original bool) (main stri
 		edits = append(edits, "-replace="+newCachePlace+"="+filepath.Join(root, "ctrlruntime"),
 			"-require="+newCachePlace+"@v0.0.0-00010101000000-000000000000")
 	}
+	for _, part := range s.parts {
+		edits = append(edits, "-dropreplace="+part, "-require="+part+"@"+s.version)
+	}
 	if s.version == "" {
 		// The module's own go.mod may name directories that only its repository has.
 		edits = append(edits, "-module=upstream", "-replace="+s.module+"="+main)
