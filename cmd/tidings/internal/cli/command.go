@@ -125,16 +125,21 @@ shows every change as it happens, with the fields that changed.`,
 	for _, cmd := range root.Commands() {
 		cmd.Long, cmd.Example = s.named(cmd.Long), s.named(cmd.Example)
 		if cmd.Name() == "completion" {
-			cmd.Short, cmd.Args = "Print a completion script for a shell", noSuchCommand
-			cmd.Long = "Completion prints a script with which a shell completes commands, flags, " +
-				"types and contexts."
-			cmd.Example = "  # in bash, until this shell ends\n  source <(tidings completion bash)"
-			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-				return problem.Usage("name a shell: %s", strings.Join(commandNames(cmd), ", "))
-			}
+			describeCompletion(cmd)
 		}
 	}
 	return root
+}
+
+// describeCompletion gives cobra's command the texts of the others.
+func describeCompletion(cmd *cobra.Command) {
+	cmd.Short, cmd.Args = "Print a completion script for a shell", noSuchCommand
+	cmd.Long = "Completion prints a script with which a shell completes commands, flags, " +
+		"types and contexts."
+	cmd.Example = "  # in bash, until this shell ends\n  source <(tidings completion bash)"
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return problem.Usage("name a shell: %s", strings.Join(commandNames(cmd), ", "))
+	}
 }
 
 // pluginName is how users call the command as a plugin of kubectl.

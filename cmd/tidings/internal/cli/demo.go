@@ -31,12 +31,7 @@ const (
 	demoLength, faultsLength = 30 * time.Second, 100 * time.Second
 )
 
-func newDemo(c *common) *cobra.Command {
-	var o demoOptions
-	cmd := &cobra.Command{
-		Use:   "demo [flags]",
-		Short: "Show changes in a simulated, busy cluster",
-		Long: `Demo starts an API server in this process, creates nodes, deployments, pods, a custom type and
+const demoHelp = `Demo starts an API server in this process, creates nodes, deployments, pods, a custom type and
 more on it, and changes them as a busy cluster would. Informers follow it over HTTP, and every change
 that they receive is shown with the fields that differ; heartbeats are only counted. In the end the
 caches are compared with the server.
@@ -55,8 +50,9 @@ cluster, too. Its controllers react to their writes: to "kubectl scale", "set im
 "restart", "pause" and "resume", to pods that you delete or evict, and to deployments that you create
 or delete.
 
-Nothing needs to be installed, and nothing leaves this machine.`,
-		Example: `  # 2,000 pods, 50 changes per second, for 30 seconds
+Nothing needs to be installed, and nothing leaves this machine.`
+
+const demoExamples = `  # 2,000 pods, 50 changes per second, for 30 seconds
   tidings demo
 
   # as large and as busy as you like, until Ctrl-C
@@ -72,7 +68,14 @@ Nothing needs to be installed, and nothing leaves this machine.`,
   tidings demo --seed 42
 
   # a cluster to experiment with, for kubectl in another terminal
-  tidings demo --churn 20 --for 0 --write-kubeconfig demo.kubeconfig`,
+  tidings demo --churn 20 --for 0 --write-kubeconfig demo.kubeconfig`
+
+func newDemo(c *common) *cobra.Command {
+	var o demoOptions
+	cmd := &cobra.Command{
+		Use:   "demo [flags]",
+		Short: "Show changes in a simulated, busy cluster",
+		Long:  demoHelp, Example: demoExamples,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			isGiven := cmd.Flags().Changed
@@ -93,6 +96,11 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 			return runDemo(cmd.Context(), c, o)
 		},
 	}
+	o.addFlags(cmd)
+	return cmd
+}
+
+func (o *demoOptions) addFlags(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.IntVar(&o.pods, "pods", 2000, "the number of pods; the other objects are in proportion")
@@ -110,7 +118,6 @@ Nothing needs to be installed, and nothing leaves this machine.`,
 	flags.StringVar(&o.page, "page", anyPort,
 		"the address of the page that shows the informers and controllers; port 0 means a free one")
 	addServer(cmd, &o.listen, &o.kubeconfig)
-	return cmd
 }
 
 func (o demoOptions) check() error {
