@@ -86,8 +86,9 @@ func same(tb testing.TB, d *Decoder, data []byte) encodable {
 	left := d.Stats().Generated
 	gotErr := d.Unmarshal(frame, got)
 	deduptest.Overwrite(tb, frame, data)
-	if gotErr == ErrQuantity {
-		return nil // the generated code would take hours
+	if gotErr == ErrQuantity || len(d.drop) > 0 &&
+		NewDecoder(new(Table), newObject(t), ShareNothing).Unmarshal(data, newObject(t)) == ErrQuantity {
+		return nil // the generated code would take hours, also for a field that d leaves out
 	}
 	wantErr := want.Unmarshal(data)
 	fieldpath.NewClearer(d.drop, t).Clear(want)

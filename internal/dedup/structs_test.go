@@ -64,8 +64,8 @@ func sameStruct(tb testing.TB, d *StructDecoder, data []byte) any {
 	frame := slices.Clone(data)
 	shared, gotErr := d.Unmarshal(frame, got)
 	deduptest.Overwrite(tb, frame, data)
-	if gotErr == ErrQuantity {
-		return nil // the API machinery would take hours
+	if gotErr == ErrQuantity || len(d.drop) > 0 && takesHours(t, data) {
+		return nil // the API machinery would take hours, also for a field that d leaves out
 	}
 	wantErr := utiljson.Unmarshal(data, want)
 	fieldpath.NewClearer(d.drop, t).Clear(want)
@@ -79,6 +79,12 @@ func sameStruct(tb testing.TB, d *StructDecoder, data []byte) any {
 		deduptest.Exact(tb, reflect.ValueOf(got))
 	}
 	return got
+}
+
+// takesHours reports whether the API machinery would take hours to decode data.
+func takesHours(t reflect.Type, data []byte) bool {
+	_, err := newStructDecoder(new(Table), t, ShareStrings).Unmarshal(data, reflect.New(t).Interface())
+	return err == ErrQuantity
 }
 
 // TestEveryStruct decodes random objects of every type of client-go's scheme, each several times
