@@ -32,11 +32,11 @@ func main() {
 
 // run runs a command to its end in a terminal.
 func (r *recording) run(command []string) error {
-	line := fmt.Sprintf("stty columns %d rows %d; exec", r.columns, r.rows)
+	words := []string{fmt.Sprintf("stty columns %d rows %d; exec", r.columns, r.rows)}
 	for _, arg := range command {
-		line += " '" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+		words = append(words, "'"+strings.ReplaceAll(arg, "'", `'\''`)+"'")
 	}
-	cmd := exec.Command("script", "--quiet", "--return", "--command", line, "/dev/null")
+	cmd := exec.Command("script", "--quiet", "--return", "--command", strings.Join(words, " "), "/dev/null")
 	cmd.Env = append(os.Environ(), "TERM=xterm-256color", "SHELL=/bin/sh")
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -81,7 +81,7 @@ func (s *sheet) writes(f *debug.ControllerFigures) {
 	if g == nil {
 		return
 	}
-	text := fmt.Sprintf("writes of its manager: %s sent", view.Count(int64(g.Sent)))
+	counts := []string{view.Count(int64(g.Sent)) + " sent"}
 	for _, c := range []struct {
 		n    uint64
 		what string
@@ -92,10 +92,10 @@ func (s *sheet) writes(f *debug.ControllerFigures) {
 		{g.Refused, "refused as unfit"}, {g.Shadowed, "refused by shadow mode"},
 	} {
 		if c.n > 0 {
-			text += fmt.Sprintf(", %s %s", view.Count(int64(c.n)), c.what)
+			counts = append(counts, view.Count(int64(c.n))+" "+c.what)
 		}
 	}
-	s.add("%s", text)
+	s.add("writes of its manager: %s", strings.Join(counts, ", "))
 }
 
 // lag returns the mean of measured times and a bound of almost all of them.
