@@ -201,7 +201,8 @@ func retryAfter(r *rig) {
 	const seconds = 2
 	r.create("a")
 	r.start()
-	r.agree("P18")
+	r.update("a")
+	r.agree("P18") // the watch has begun, so that there is something to cut
 	var mu sync.Mutex
 	refused := map[string]time.Time{} // by path
 	r.gate.change(func() {
