@@ -112,7 +112,8 @@ func hidesFields(t reflect.Type) (hides bool, err error) {
 
 // place returns where a field of a struct stands. plain is false for one that is not simply
 // written to: behind an embedded pointer, with a value in a string, or an embedded struct that is
-// not exported, whose methods package reflect does not call.
+// not exported, whose methods package reflect does not call. The offset of a field behind a
+// pointer is that of the pointer.
 func place(t reflect.Type, index []int) (offset uintptr, plain bool) {
 	var f reflect.StructField
 	plain = true
@@ -121,7 +122,10 @@ func place(t reflect.Type, index []int) (offset uintptr, plain bool) {
 			t, plain = t.Elem(), false
 		}
 		f = t.Field(k)
-		offset, t = offset+f.Offset, f.Type
+		if plain {
+			offset += f.Offset
+		}
+		t = f.Type
 	}
 	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	quoted := slices.Contains(strings.Split(options, ","), "string")
