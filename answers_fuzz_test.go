@@ -15,11 +15,11 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// FuzzAnswers has bytes decide what a whole informer is answered, from the connection to
-// the last byte of a body: statuses, headers, lists and frames, true ones that are spoilt
-// and any others, cuts, pauses and silence. Then the server is honest again. Within
-// an hour the informer must hold what the server has, its handler must have been told
-// so, and nothing may be left behind. See [answers] for what the bytes mean.
+// FuzzAnswers makes all answers to an informer from bytes, from the connection to the last byte of
+// a body: statuses, headers, lists and frames, true ones that are spoilt and any others, cuts,
+// pauses and silence. Then the server is honest again. Within an hour the informer must hold the
+// objects of the server, its handler must have received them, and nothing may be left behind. See
+// [answers] for the meaning of the bytes.
 func FuzzAnswers(f *testing.F) {
 	for _, seed := range answerSeeds() {
 		f.Add(seed)
@@ -66,9 +66,9 @@ func survive(w *world, wire *answers) {
 		w.after(time.Minute)
 	}
 	wire.end()
-	// What was invented meanwhile may look like what the server has: every object becomes
-	// another one. Then nothing but a list tells the truth, and the server says so, unless
-	// it is at the very version that the informer has been told of.
+	// Objects that were invented meanwhile may look like those of the server: every object becomes
+	// another one. Then only a list has the true state, and the server answers so, unless it is at
+	// the very version that the informer has received.
 	for _, name := range []string{"a", "b", "c"} {
 		w.remove(name)
 		w.create(name, "honest")

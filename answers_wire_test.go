@@ -41,10 +41,10 @@ func (b *bytesOf) piece() []byte {
 
 func pick[T any](b *bytesOf, from []T) T { return from[int(b.next())%len(from)] }
 
-// maxAnswers bounds how many requests are answered with what is not true.
+// maxAnswers bounds the number of requests that are answered with an untruth.
 const maxAnswers = 24
 
-// What an answer may be, by its first byte. The bytes after it say the rest.
+// The kinds of answers, by their first byte. The bytes after it have the rest.
 const (
 	honestly = iota // the true answer
 	spoilt          // the true answer, spoilt: how, and after how many bytes
@@ -169,7 +169,7 @@ func (a *answers) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// invent makes an answer of what the bytes hold.
+// invent makes an answer of the bytes.
 func (p planned) invent(r *http.Request) *http.Response {
 	header := http.Header{}
 	if p.mediaType != "" {
@@ -274,15 +274,15 @@ func (b *spoiltBody) Read(to []byte) (int, error) {
 	}
 }
 
-// inAnswer writes what [answers] reads as an invented answer of one piece.
+// inAnswer writes bytes that [answers] reads as an invented answer of one piece.
 func inAnswer(status, mediaType, how int, body []byte) []byte {
 	b := []byte{invented, byte(slices.Index(statuses, status)), byte(mediaType), 0, 1, 0}
 	b = binary.LittleEndian.AppendUint16(b, uint16(len(body)))
 	return append(append(b, body...), byte(how))
 }
 
-// answerSeeds are what the fuzzer begins with: each answer there is, lists and frames that
-// are almost true, in both encodings.
+// answerSeeds are the seeds of the fuzzer: each kind of answer, lists and frames that are almost
+// true, in both encodings.
 func answerSeeds() [][]byte {
 	phantom := object("phantom", "7")
 	phantom.TypeMeta = metav1.TypeMeta{Kind: "ConfigMap", APIVersion: "v1"}

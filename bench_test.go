@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// benchPods is how many pods the benchmarks sync.
+// benchPods is the number of pods that the benchmarks sync.
 const benchPods = 10_000
 
 // benchPod is a pod of a workload with 40 replicas: most of it is the same for all

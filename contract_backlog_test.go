@@ -97,10 +97,9 @@ func (s *updates) Next() ([]source.Event[*corev1.ConfigMap], error) {
 
 func (s *updates) Close() error { return nil }
 
-// TestP10_StuckHandlerKeepsNoStatesBetween: what a handler that is stuck keeps alive is the
-// state of each object that it saw last and the newest, whatever came between, and what its
-// limit lets it have; unless it asked for everything. When it has caught up, the cache alone
-// keeps objects.
+// TestP10_StuckHandlerKeepsNoStatesBetween: a stuck handler keeps alive the state of each object
+// that it saw last and the newest one, whatever came between, and the notifications of its limit;
+// unless it asked for everything. When it has caught up, the cache alone keeps objects.
 func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
 	for _, test := range []struct {
 		policy tidings.Policy
@@ -119,7 +118,7 @@ func TestP10_StuckHandlerKeepsNoStatesBetween(t *testing.T) {
 	}
 }
 
-// The limit of the stuck handler, and what the goroutines may have at hand.
+// The limit of the stuck handler, and the objects that the goroutines may have at hand.
 const (
 	retainedLimit = 100
 	retainedSlack = retainedBatch

@@ -38,7 +38,7 @@ func (m *meter) reset() {
 	m.since, m.sent = time.Now(), nil
 }
 
-// total returns how many requests were sent.
+// total returns the number of requests.
 func (m *meter) total() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,7 +128,7 @@ func withFleet(t *testing.T, faults []apisim.Fault, test func(f *fleet)) {
 	})
 }
 
-// recovers waits until every informer is watching again and holds what was written
+// recovers waits until every informer is watching again and holds the objects that were written
 // meanwhile.
 func (f *fleet) recovers(within time.Duration) {
 	f.Helper()
@@ -148,10 +148,9 @@ func (f *fleet) recovers(within time.Duration) {
 	}
 }
 
-// TestP18_FleetIsPolite lets something happen to the server of 200 informers and counts
-// what it is then asked, all clients together. The guards are the jitter in
-// Backoff.delay, the count of failures in Reflector.retry, and the wait before the list
-// that follows an expired version in Reflector.ended.
+// TestP18_FleetIsPolite disturbs the server of 200 informers and counts the requests that follow,
+// of all clients together. The guards are the jitter in Backoff.delay, the count of failures in
+// Reflector.retry, and the wait before the list that follows an expired version in Reflector.ended.
 func TestP18_FleetIsPolite(t *testing.T) {
 	restart := func(down time.Duration, kept bool) func(*fleet) {
 		return func(f *fleet) {

@@ -15,8 +15,8 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// aBookmark is how long the next bookmark takes at most: the interval of the server and
-// something for what comes between.
+// aBookmark is the longest time to the next bookmark: the interval of the server and a second for
+// all else.
 const aBookmark = time.Minute + time.Second
 
 // waitFor waits for a version and returns how long that took.
@@ -39,7 +39,7 @@ func TestP14_WriteThatTheFilterHidesIsReachedWithTheNextBookmark(t *testing.T) {
 		if took := w.waitFor(w.versions["hidden"]); took == 0 || took > aBookmark {
 			w.Errorf("a hidden write was reached after %v, want the next bookmark", took)
 		}
-		// Later events vouch for what came before them, whatever that was.
+		// Later events vouch for all events before them.
 		w.create("hidden-too", "3")
 		hidden := w.versions["hidden-too"]
 		w.create("seen", "1")
@@ -183,8 +183,8 @@ func TestP16_QuietServerIsNotListedAgain(t *testing.T) {
 	})
 }
 
-// TestP02_ConsistentFirstListIsOfTheNewestState reads its first list from a server that lags
-// behind what an earlier process has written.
+// TestP02_ConsistentFirstListIsOfTheNewestState reads its first list from a server that lags behind
+// the writes of an earlier process.
 func TestP02_ConsistentFirstListIsOfTheNewestState(t *testing.T) {
 	for consistent, want := range map[bool]string{true: "2", false: "1"} {
 		t.Run(fmt.Sprint(consistent), func(t *testing.T) {

@@ -1,7 +1,7 @@
 //go:build !race
 
-// A write to what is shared is a data race by its nature: with the race detector on,
-// that is what ends this test. Without it, the mutation detector has to find it.
+// A write to a shared object is a data race by its nature: with the race detector on, that ends
+// this test. Without it, the mutation detector has to find it.
 
 package tidings_test
 

@@ -29,7 +29,7 @@ func inNamespaces(t *testing.T, test func(w *world)) {
 	})
 }
 
-// holds compares the cache with what the server has in some namespaces.
+// holds compares the cache with the objects of the server in some namespaces.
 func (w *world) holds(namespaces ...string) {
 	w.Helper()
 	if got, want := w.probe.state(), w.serverStateOf(namespaces...); !maps.Equal(got, want) {
@@ -102,7 +102,7 @@ func TestP08_RemovedNamespaceIsDeletedInOneStep(t *testing.T) {
 				before.Lists, after.Lists, before.Watches, after.Watches)
 		}
 
-		// It comes back with what has become of it.
+		// It comes back with its present objects.
 		w.must(i.AddNamespace("b"))
 		w.must(i.WaitForSync(w.ctx))
 		synctest.Wait()
@@ -228,8 +228,8 @@ func TestInformerIsSharedByTheNamespacesOfNow(t *testing.T) {
 		w.start()
 		other := w.ask(w.T, w.factory, tidings.Selection{Namespaces: []string{"a", "c"}})
 		w.must(w.probe.informer().RemoveNamespace("b"))
-		// Asking for a finds the informer that holds it now; asking for what it held
-		// makes another one.
+		// Asking for a finds the informer that holds it now; asking for its former namespaces makes
+		// another one.
 		now := w.ask(w.T, w.factory, tidings.Selection{Namespace: "a"}).informer()
 		before := w.ask(w.T, w.factory,
 			tidings.Selection{Namespaces: []string{"a", "b"}}).informer()

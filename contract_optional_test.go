@@ -239,8 +239,8 @@ func TestOptionalIsPartOfWhatIsShared(t *testing.T) {
 	})
 }
 
-// TestTypeThatComesBackUnderAnotherNameIsFound has the server asked again for what it
-// said before the type went.
+// TestTypeThatComesBackUnderAnotherNameIsFound removes a type and serves it under another name: the
+// server is asked for the name again.
 func TestTypeThatComesBackUnderAnotherNameIsFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := tidings.FactoryOptions{Scheme: widgetScheme()}

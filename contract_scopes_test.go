@@ -139,7 +139,7 @@ func TestP01_ScopeIsFoundWhenDiscoveryHeals(t *testing.T) {
 }
 
 // TestP01_DefinitionComesBackWithAnotherScope goes through both changes of scope, with and
-// without the informer hearing of what is between.
+// without the informer receiving the state between them.
 func TestP01_DefinitionComesBackWithAnotherScope(t *testing.T) {
 	for _, down := range []time.Duration{0, time.Minute} {
 		t.Run(fmt.Sprint("away for ", down), func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// aPatience is how long a list may bring nothing.
+// aPatience is the time for which a list may bring nothing.
 const aPatience = 2 * time.Minute
 
 // TestP15_ListThatFallsSilentIsEnded has the server take a list and then say nothing, or

@@ -334,7 +334,7 @@ func (h *slotHistory) write() {
 	}
 }
 
-// TestS6_SlotsThatCannotBe refuses what cannot be divided.
+// TestS6_SlotsThatCannotBe asks for slots of objects that cannot be divided.
 func TestS6_SlotsThatCannotBe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{}, apisim.Options{})
@@ -377,7 +377,7 @@ func TestS6_AddEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestS6_TransformsKeepTheUID has a transform remove what objects are divided by.
+// TestS6_TransformsKeepTheUID has a transform that removes the field that objects are divided by.
 func TestS6_TransformsKeepTheUID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{Logger: slog.New(slog.DiscardHandler)}, apisim.Options{})

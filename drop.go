@@ -12,8 +12,8 @@ import (
 	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
-// dropFrom checks what a selection leaves out of objects of type T, beside the labels by
-// which it selects them.
+// dropFrom checks the fields that a selection leaves out of objects of type T, against the labels
+// by which it selects them.
 func dropFrom[T Object](paths []string, by labels.Selector) (fieldpath.Tree, error) {
 	drop, err := fieldpath.Parse(paths)
 	if err == nil {

@@ -48,8 +48,8 @@ func heavy(name, state string) *corev1.Pod {
 	}
 }
 
-// droppedMetadata and leftOut are what the tests leave out. The annotations are also what
-// marks the end of a streamed list.
+// droppedMetadata and leftOut are the paths that the tests leave out. The annotations also mark the
+// end of a streamed list.
 var (
 	droppedMetadata = []string{"metadata.managedFields", "metadata.annotations"}
 	leftOut         = append([]string{

@@ -40,7 +40,7 @@ var (
 	// ErrRanAlready is a second Run of an informer, or a Run of one that its
 	// factory runs.
 	ErrRanAlready = engine.ErrRanAlready
-	// ErrNotStarted is waiting for an informer that nobody started.
+	// ErrNotStarted is waiting for an informer that was not started.
 	ErrNotStarted = errors.New("it was not started: call Start on its factory, or Run")
 	// ErrHandlersStuck is a stop that found handler calls which did not return.
 	ErrHandlersStuck = engine.ErrHandlersStuck
@@ -56,8 +56,8 @@ func informerError(name string, err error) error {
 	return fmt.Errorf("tidings: informer %s: %w", name, err)
 }
 
-// NotSyncedError says which informers are not synced and why. It unwraps to the cause of the
-// end of the wait and to the last error of each informer.
+// NotSyncedError names the informers that are not synced, and the reasons. It unwraps to the cause
+// of the end of the wait and to the last error of each informer.
 type NotSyncedError struct {
 	// Informers are the ones that are not synced.
 	Informers []Health

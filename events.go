@@ -22,10 +22,10 @@ const (
 
 // Event is one change of the cache. Its objects are shared and read-only.
 type Event[T Object] struct {
-	// Type says what happened.
+	// Type is the type of the change.
 	Type EventType
-	// Initial marks an Added that belongs to the initial set: the first list, or
-	// what was cached when the handler joined.
+	// Initial marks an Added that belongs to the initial set: the first list, or the objects that
+	// were cached when the handler joined.
 	Initial bool
 	// Tombstone marks a Deleted whose final state is unknown, because the delete
 	// was found by a list, or because the transform failed for that state or the
@@ -66,7 +66,7 @@ func eventOf[T Object](n change.Change[T]) Event[T] {
 	}
 	if n.Type == change.Deleted {
 		// The log carries the state that the handler knew and the final one. A handler
-		// gets the final one, which says more.
+		// gets the final one, the later of the two.
 		var none T
 		e.Old, e.New = n.New, none
 	}

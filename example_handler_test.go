@@ -62,7 +62,7 @@ func ExampleHandlerOptions_conflateState() {
 	// Added default/rome sun
 }
 
-// A resync repeats what is cached.
+// A resync repeats the cached objects.
 func ExampleHandlerOptions_resync() {
 	server := cluster()
 	defer server.Close()

@@ -9,7 +9,7 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// Health says what each informer of a factory does.
+// Health describes each informer of a factory.
 func ExampleFactory_Health() {
 	server := cluster()
 	defer server.Close()

@@ -38,12 +38,12 @@ type FactoryOptions struct {
 	// comes, or the context ends.
 	FailFast bool
 	// DetectMutations keeps a copy of every object and compares, after each call
-	// of a handler and once a second, to find who writes to what is shared. It
+	// of a handler and once a second, to find handlers that write to shared objects. It
 	// costs as much memory again and much CPU: it is for tests.
 	DetectMutations bool
-	// OnMutation receives what DetectMutations finds; nil panics.
+	// OnMutation receives the writes that DetectMutations finds; nil panics.
 	OnMutation func(Mutation)
-	// StopGrace is how long a stop waits for handlers to return; 0 means 10 s.
+	// StopGrace is the longest time that a stop waits for handlers to return; 0 means 10 s.
 	StopGrace time.Duration
 	// Transport tunes lists, watches and decoding. Sharing of ShareStrings costs memory, and
 	// is for programs that change cached objects, which no program should. A transform may
@@ -54,15 +54,15 @@ type FactoryOptions struct {
 	// place of those of the rest.Config. Its timeout applies to lists if the rest.Config has
 	// none. nil makes one from the rest.Config.
 	HTTPClient *http.Client
-	// Logger receives what goes wrong; nil means slog.Default(). slog.DiscardHandler is for
+	// Logger receives warnings and errors; nil means slog.Default(). slog.DiscardHandler is for
 	// silence.
 	Logger *slog.Logger
 }
 
-// Transport tunes how objects are read from a server, and what they share in memory.
+// Transport tunes how objects are read from a server, and which parts they share in memory.
 type Transport = source.Transport
 
-// Sharing says which equal parts of cached objects are one in memory. It does not change
+// Sharing selects the equal parts of cached objects that are one in memory. It does not change
 // their values.
 type Sharing = source.Sharing
 
@@ -204,7 +204,7 @@ func (f *Factory) waiters() []waiter {
 	return all
 }
 
-// Health says how every informer is, in the order in which they were first asked
+// Health returns the health of every informer, in the order in which they were first asked
 // for.
 func (f *Factory) Health() []Health {
 	all := f.waiters()
@@ -216,7 +216,7 @@ func (f *Factory) Health() []Health {
 }
 
 // SharingStats describes the tables of parts that objects of all informers share: their entries,
-// their size, and how often they were of use.
+// their size, and the number of times that they were of use.
 func (f *Factory) SharingStats() source.TableStats { return f.client.SharingStats(f.o.Transport) }
 
 // Shutdown stops every informer, those included that Run of a handle runs, and waits until

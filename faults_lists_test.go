@@ -46,7 +46,7 @@ func faultsOfRequests() []faultRow {
 			w.after(time.Second)
 			l.agrees()
 		}},
-		// Only the first list takes what the server has at hand.
+		// Only the first list takes the state that the server has at hand.
 		{name: "Lag of what is listed again", covers: "Lag", options: paged, test: laggingList},
 	}
 }
@@ -148,7 +148,7 @@ func delayedCheck(w *world) {
 	l.lists(1)
 }
 
-// writesBetweenPages changes what the first page has said while the second is read. The
+// writesBetweenPages changes objects of the first page while the second is read. The
 // first list comes in one page, so it is the second one.
 func writesBetweenPages(w *world) {
 	l := w.has("a", "b", "c")
@@ -206,7 +206,7 @@ func expiredTokens(w *world) {
 	l.lists(3) // with the one that began in vain
 }
 
-// laggingList lists again from a server that has not received what the cache holds.
+// laggingList lists again from a server that has not received the objects of the cache.
 func laggingList(w *world) {
 	l := w.has("a", "b", "c")
 	lag := w.inject(apisim.Match{}, apisim.Lag())
@@ -244,7 +244,7 @@ func droppedEnds(w *world) {
 	}
 }
 
-// streamedLists returns how many were asked for, and how many of them were refused.
+// streamedLists returns the numbers of those that were asked for, and of those that were refused.
 func (w *world) streamedLists() (all, refused int) {
 	for _, r := range w.server.Requests() {
 		if r.Query.Get("sendInitialEvents") == "true" {

@@ -79,7 +79,7 @@ func (w *world) away(f func()) {
 	w.server.SetAvailable(true)
 }
 
-// compacted forgets what happened while the server was away.
+// compacted forgets the events of the time when the server was away.
 func compacted(w *world) {
 	l := w.has("a", "b", "c")
 	l.Take()

@@ -17,24 +17,24 @@ import (
 func faultsOfStatuses() []faultRow {
 	const grant = "grant list and watch on configmaps"
 	rows := []faultRow{
-		// Health says that a permission is missing.
+		// Health reports that a permission is missing.
 		{name: "Refuse 403", covers: "Refuse", test: func(w *world) {
 			l := w.has("a", "b")
 			refused := w.inject(apisim.Match{}, apisim.Refuse(http.StatusForbidden, 0))
 			w.denied(l, grant, refused.Lift)
 		}},
-		// Health says that the resource is missing. It is listed again.
+		// Health reports that the resource is missing. It is listed again.
 		{name: "Refuse 404", covers: "Refuse", test: notFound},
 		// A version that is gone again is a failure of the server, which is waited for.
 		{name: "Refuse 410 again and again", covers: "Refuse", options: paged,
 			test: goneAgainAndAgain},
-		// Health says that the credentials are not accepted.
+		// Health reports that the credentials are not accepted.
 		{name: "SetUsers without it", covers: "SetUsers", test: func(w *world) {
 			l := w.has("a", "b")
 			w.setUsers(apisim.User{Name: "other", Token: "other"})
 			w.denied(l, "does not accept these credentials", func() { w.setUsers() })
 		}},
-		// Health says that a permission is missing.
+		// Health reports that a permission is missing.
 		{name: "SetUsers who may not watch", covers: "SetUsers", test: func(w *world) {
 			rules := []apisim.Rule{
 				{Verbs: []string{"list", "watch"}, Resources: []string{"configmaps"}},
@@ -53,7 +53,7 @@ func faultsOfStatuses() []faultRow {
 			// Each failure in a row doubles the wait, up to 30 seconds, give or take a half.
 			faultRow{name: fmt.Sprint("Refuse ", code, " for five minutes"), covers: "Refuse",
 				test: func(w *world) { refused(w, 5*time.Minute, code, 0, 35) }},
-			// No wait is shorter than what the server asks for.
+			// No wait is shorter than the one that the server asks for.
 			faultRow{name: fmt.Sprint("Refuse ", code, " with Retry-After"), covers: "Refuse",
 				test: func(w *world) { refused(w, 10*time.Minute, code, time.Minute, 11) }})
 	}
@@ -99,8 +99,8 @@ func (w *world) denied(l *ledger, says string, allow func()) {
 	l.lists(1)
 }
 
-// notFound refuses every request as if the resource were missing. What becomes of its objects
-// meanwhile is known from a list alone.
+// notFound refuses every request as if the resource were missing. Only a list shows the changes of
+// its objects meanwhile.
 func notFound(w *world) {
 	l := w.has("a", "b")
 	injection := w.inject(apisim.Match{}, apisim.Refuse(http.StatusNotFound, 0))

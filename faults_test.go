@@ -17,8 +17,8 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// faultRow is a fault that apisim can inject, and the test of what the contract promises
-// under it. The comment of a row says how the promise is kept.
+// faultRow is a fault that apisim can inject, and the test of the contract's promise under it. The
+// comment of a row explains how the promise is kept.
 type faultRow struct {
 	name string
 	// covers are the names in apisim's API that it is about, with spaces between.

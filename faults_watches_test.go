@@ -17,9 +17,9 @@ import (
 // endOfWatch is how the watches after a cut end, in the place of their first events.
 type endOfWatch struct {
 	fault apisim.Fault
-	// times is how many watches it ends; 0 means all from one version.
+	// times is the number of watches that it ends; 0 means all from one version.
 	times int
-	// lists is how many lists there are then, the first included.
+	// lists is the number of lists, the first included.
 	lists uint64
 	says  string // by health
 }
@@ -72,10 +72,10 @@ func faultsThatEndWatches() []faultRow {
 		// A stream that ends within a frame has not ended well.
 		{name: "Truncate an event", covers: "Truncate",
 			test: ends(apisim.Truncate(1), 1, 1, "the connection ended in the middle of a frame")},
-		// What cannot be decoded twice from one version is listed.
+		// Events that twice cannot be decoded from one version lead to a list.
 		{name: "Garble the events after a version", covers: "Garble",
 			test: ends(apisim.Garble(apisim.EachFrame), 0, 2, "malformed")},
-		// What cannot be decoded once is asked for again.
+		// An event that cannot be decoded once is asked for again.
 		{name: "Garble an event", covers: "Garble", test: ends(apisim.Garble(1), 1, 1, "malformed")},
 		{name: "Answer with an event of an unknown type", covers: "Answer",
 			test: ends(answered(inJSON, unknown), 1, 1, "SPLENDID")},

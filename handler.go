@@ -44,7 +44,7 @@ func (f Funcs[T]) Handle(e Event[T]) {
 	}
 }
 
-// Policy says what happens to a handler that falls behind.
+// Policy decides about the backlog of a handler that falls behind.
 type Policy fanout.Policy
 
 const (
@@ -69,7 +69,7 @@ func (p Policy) String() string { return fanout.Policy(p).String() }
 type HandlerOptions struct {
 	// Name names the handler in health, logs and panics. The default is "handler-" and a number.
 	Name string
-	// Policy says what happens when more than Limit notifications are pending.
+	// Policy applies when more than Limit notifications are pending.
 	Policy Policy
 	// Limit is that number. The initial adds do not count. 0 means 10,000, and one more for
 	// each cached object unless Policy is PolicyBlock.

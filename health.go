@@ -5,7 +5,7 @@ import "github.com/tidings-go/tidings/health"
 // Health describes an informer; package health has its fields.
 type Health = health.Informer
 
-// State is what an informer is doing.
+// State is the state of an informer.
 type State = health.State
 
 // The states of an informer; package health describes them.
@@ -23,7 +23,7 @@ const (
 // HandlerHealth describes a handler; package health has its fields.
 type HandlerHealth = health.Handler
 
-// HandlerState is how a handler keeps up.
+// HandlerState is the state of a handler.
 type HandlerState = health.HandlerState
 
 // The states of a handler; package health describes them.

@@ -112,8 +112,8 @@ func (i *Informer[T]) IndexLabels(keys ...string) error {
 }
 
 // IndexOwners adds an index of the UIDs of owners: Owned and Controlled then find objects by
-// it. Their results do not depend on it. IndexLabels says when it may be called and what it
-// costs.
+// it. Their results do not depend on it. See IndexLabels for when it may be called, and for its
+// cost.
 func (i *Informer[T]) IndexOwners() error {
 	return i.addIndex(metaindex.Owners, func(obj T) ([]string, error) {
 		return metaindex.OwnerUIDs(obj), nil

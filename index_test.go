@@ -41,14 +41,14 @@ func labelled(i int) *corev1.ConfigMap {
 	return o
 }
 
-// selectors are what the lists are asked for.
+// selectors are those of the lists.
 var selectors = []string{
 	"", "app=app-1", "app==app-2,tier=web", "app in (app-1,app-5,none)", "app in (app-6)", "app=none", "tier=",
 	"tier in (,web)", "tier in (web,db),app in (app-3,app-4,app-5)", "app!=app-1", "app notin (app-1,app-2)",
 	"canary", "!canary", "canary=true,app=app-4", "app", "!app", "app=app-1,app=app-2", "unindexed=x",
 }
 
-// queries yields what a lister says to every question of this test.
+// queries yields the answers of a lister to every query of this test.
 func queries[T tidings.Object](t *testing.T, l tidings.Lister[T], byTier *tidings.Index[T]) iter.Seq2[string, iter.Seq2[string, T]] {
 	var all []labels.Selector
 	for _, text := range selectors {
@@ -96,7 +96,7 @@ func queries[T tidings.Object](t *testing.T, l tidings.Lister[T], byTier *tiding
 	}
 }
 
-// TestOwnersAndControllers lists what an owner that is no controller owns.
+// TestOwnersAndControllers lists the objects of an owner that is no controller.
 func TestOwnersAndControllers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
@@ -132,8 +132,8 @@ func TestOwnersAndControllers(t *testing.T) {
 	})
 }
 
-// TestIndexesChangeNoAnswer: what lists yield is the same, in the same order, without
-// indexes, with indexes that were there before the objects, and with indexes that came later.
+// TestIndexesChangeNoAnswer: lists yield the same objects, in the same order, without indexes, with
+// indexes that were there before the objects, and with indexes that came later.
 func TestIndexesChangeNoAnswer(t *testing.T) {
 	t.Run("typed", func(t *testing.T) { indexesChangeNoAnswer(t, tidings.For[*corev1.ConfigMap]) })
 	t.Run("dynamic", func(t *testing.T) { indexesChangeNoAnswer(t, of(configMaps, tidings.Dynamic)) })
@@ -279,7 +279,7 @@ func TestListsVisitWhatTheyYield(t *testing.T) {
 	}
 }
 
-// counting is a selector that counts what it is asked.
+// counting is a selector that counts its calls.
 type counting struct {
 	labels.Selector
 	n int

@@ -60,7 +60,7 @@ type InformerOptions[T Object] struct {
 	// have, shares as it decodes: then Sharing is for the results of a transform alone. With a
 	// nil Table, the informer shares among its own objects.
 	Transport Transport
-	// Logger receives what goes wrong; nil means slog.Default(). slog.DiscardHandler is for
+	// Logger receives warnings and errors; nil means slog.Default(). slog.DiscardHandler is for
 	// silence.
 	Logger *slog.Logger
 }
@@ -124,7 +124,7 @@ func (i *Informer[T]) held() (*collection[T], error) {
 	return nil, informerError(i.name, ErrReleased)
 }
 
-// Name returns what errors, logs and health call the informer.
+// Name returns the name of the informer in errors, logs and health.
 func (i *Informer[T]) Name() string { return i.name }
 
 // Run lists and watches until ctx ends. When it returns, every goroutine of the
@@ -216,11 +216,10 @@ func (i *Informer[T]) Health() Health {
 }
 
 // WaitForSync waits until the cache holds a complete list of every namespace, those
-// included that were added meanwhile. Its error, a *NotSyncedError, says what the informer
-// was doing when the wait ended, and is ErrStopped for an informer that stops, even if it
-// was synced before, ErrReleased for a handle that is released, and at once ErrNotStarted
-// for an informer whose factory has not started it. One of NewInformer is waited for until
-// it runs.
+// included that were added meanwhile. Its error, a *NotSyncedError, has the state of the informer
+// when the wait ended, and is ErrStopped for an informer that stops, even if it was synced before,
+// ErrReleased for a handle that is released, and at once ErrNotStarted for an informer whose
+// factory has not started it. One of NewInformer is waited for until it runs.
 func (i *Informer[T]) WaitForSync(ctx context.Context) error {
 	err := i.wait(ctx, func(ctx context.Context, c *collection[T]) error {
 		return c.awaitSync(ctx, false)

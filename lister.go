@@ -51,7 +51,7 @@ func (l Lister[T]) Get(key string) (T, error) {
 	return obj, nil
 }
 
-// Len returns how many objects are cached.
+// Len returns the number of cached objects.
 func (l Lister[T]) Len() int { return l.Snapshot().Len() }
 
 // All yields every object with its key.

@@ -377,7 +377,7 @@ func (l *lives) shutdown() {
 	l.wants("Shutdown", l.factory.Shutdown(ctx), append(want, context.DeadlineExceeded)...)
 }
 
-// calm ends what disturbs, and checks that everything that lives has come to agree.
+// calm ends the disturbances, and checks that all living informers agree with the server.
 func (l *lives) calm() {
 	l.gate.set(nil)
 	l.server.SetAvailable(true)

@@ -24,9 +24,9 @@ var livesSeeds = seeds.New("lives", "TestLives", 300)
 
 // TestLives leads a factory and informers without one through random lives: asked for,
 // started, stopped, started for another term, run by a handle, released, shut down, with
-// handlers, namespaces and waits at any point. A model knows which of them live, and what
-// each call returns. What is said to be synced has to be synced, what has stopped calls no
-// handler and asks no server, every wait ends, and no goroutine is left.
+// handlers, namespaces and waits at any point. A model knows which of them live, and the result of
+// each call. An informer that reports that it is synced has to be synced, one that has stopped
+// calls no handler and asks no server, every wait ends, and no goroutine is left.
 func TestLives(t *testing.T) {
 	for seed := range livesSeeds.All() {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -89,7 +89,7 @@ type foreign struct{ context.Context }
 
 func (foreign) Value(any) any { return nil }
 
-// subject is what the model knows of one collection.
+// subject is the model of one collection.
 type subject struct {
 	kind       string
 	selection  tidings.Selection
@@ -252,7 +252,7 @@ func (l *lives) write() {
 	l.objects[name], l.version = true, l.versions[name]
 }
 
-// expected is what the cache of a subject should be.
+// expected returns the objects that the cache of a subject should hold.
 func (l *lives) expected(s *subject) map[string]string {
 	l.Helper()
 	namespaces := s.namespaces
@@ -266,7 +266,7 @@ func (l *lives) expected(s *subject) map[string]string {
 	return state
 }
 
-// compare checks that the cache is what it should be.
+// compare checks that the cache holds the expected objects.
 func (l *lives) compare(h *handle, why string) {
 	l.Helper()
 	if got, want := h.probe.state(), l.expected(h.subject); !maps.Equal(got, want) {

@@ -30,7 +30,7 @@ type Mutation struct {
 	Handlers []string
 }
 
-// Error says what was written and by whom, as far as that is known.
+// Error names the object, the fields that were written, and the writer as far as it is known.
 func (m Mutation) Error() string {
 	by := "someone (no handler was running)"
 	if len(m.Handlers) > 0 {
@@ -41,7 +41,7 @@ func (m Mutation) Error() string {
 		m.Informer, by, m.Key, strings.Join(m.Fields, ", "))
 }
 
-// mutationSweep is how often all objects are compared.
+// mutationSweep is the period of the comparison of all objects.
 const mutationSweep = time.Second
 
 // mutationDetector keeps a copy of every cached object, and of those that were
@@ -73,7 +73,7 @@ func newMutationDetector[T Object](informer string, report func(Mutation)) *muta
 	}
 }
 
-// forget lets go of everything.
+// forget drops all copies.
 func (d *mutationDetector[T]) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -141,8 +141,8 @@ func (d *mutationDetector[T]) sweep() {
 	}
 }
 
-// compareLocked appends what differs, and takes the new state as the one to
-// compare with from now on, so that one write is reported once.
+// compareLocked appends a mutation if the object differs from its copy. From then on it compares
+// with the new state, so that one write is reported once.
 func (d *mutationDetector[T]) compareLocked(p *pristine[T], found []Mutation) []Mutation {
 	if same(p.object, p.was) {
 		return found
@@ -166,8 +166,8 @@ func same[T Object](a, b T) (equal bool) {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// copyOf copies an object, also one whose DeepCopyObject panics: that of an Unstructured
-// does on what a program, and no JSON, puts into its maps, as an int.
+// copyOf copies an object, also one whose DeepCopyObject panics: that of an Unstructured does so
+// for values that a program puts into its maps and that JSON does not have, such as an int.
 func copyOf[T Object](obj T) (copied T) {
 	defer func() {
 		if recover() != nil {
@@ -177,7 +177,8 @@ func copyOf[T Object](obj T) (copied T) {
 	return obj.DeepCopyObject().(T)
 }
 
-// copyValue copies a value and what it leads to, but for the unexported fields of structs.
+// copyValue copies a value and the values that it leads to, but for the unexported fields of
+// structs.
 func copyValue(v reflect.Value) reflect.Value {
 	copied := reflect.New(v.Type()).Elem()
 	copied.Set(v)

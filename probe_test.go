@@ -12,7 +12,7 @@ import (
 )
 
 // The tests of the root run over HTTP against apisim, in a bubble, for typed, dynamic and
-// metadata informers. They have what package tidingstest cannot test for every kind of
+// metadata informers. They test properties that package tidingstest cannot test for every kind of
 // informer on every server.
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}

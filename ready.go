@@ -10,9 +10,9 @@ import (
 var errNotListed = errors.New("the cache does not hold a complete list yet")
 
 // Ready returns nil if every informer that was asked for holds a complete list, and has not
-// stopped. Otherwise it returns a *NotSyncedError, which names the informers and says why. It does
-// not wait, costs no request, and does not use its parameter: that makes it a healthz.Checker of
-// controller-runtime, for AddReadyzCheck.
+// stopped. Otherwise it returns a *NotSyncedError, which names the informers and the reasons. It
+// does not wait, costs no request, and does not use its parameter: that makes it a healthz.Checker
+// of controller-runtime, for AddReadyzCheck.
 func (f *Factory) Ready(*http.Request) error {
 	notSynced := &NotSyncedError{Cause: errNotListed}
 	for _, w := range f.waiters() {

@@ -30,5 +30,5 @@ func (r *Registration) Synced() <-chan struct{} { return r.subscription.Synced()
 // HasSynced reports whether Synced is closed.
 func (r *Registration) HasSynced() bool { return r.subscription.HasSynced() }
 
-// Health says how the handler is.
+// Health returns the health of the handler.
 func (r *Registration) Health() HandlerHealth { return engine.HandlerHealth(r.subscription) }

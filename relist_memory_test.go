@@ -119,8 +119,8 @@ func (c *canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, nil
 }
 
-// expiring is the body of a watch: what there is to send at once, and when it expires
-// the frame that says so.
+// expiring is the body of a watch: its first bytes at once, and the frame of an expired version
+// when it expires.
 type expiring struct {
 	*canned
 	ctx  context.Context
@@ -155,7 +155,7 @@ func inUse() uint64 {
 	return m.HeapAlloc
 }
 
-// allocated returns how many bytes were ever allocated.
+// allocated returns the number of bytes that were ever allocated.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -163,8 +163,8 @@ func allocated() uint64 {
 }
 
 // TestRelistTakesLittleMemory reads 10,000 pods, and again when the watch has expired. The
-// peak of the second list is at most what is in use plus all that is allocated meanwhile,
-// whenever the garbage collector runs; it must be within 1.2 times what the cache takes.
+// peak of the second list is at most the memory in use plus all that is allocated meanwhile,
+// whenever the garbage collector runs; it must be within 1.2 times the memory of the cache.
 func TestRelistTakesLittleMemory(t *testing.T) {
 	answers := newCanned(t)
 	for stack, sync := range map[string]func(*testing.T, *canned) func(){

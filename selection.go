@@ -17,7 +17,7 @@ import (
 // *unstructured.Unstructured or a *metav1.PartialObjectMetadata.
 type Object = source.Object
 
-// Selection says which objects of a type an informer holds. Its zero value is all
+// Selection selects the objects of a type that an informer holds. Its zero value is all
 // of them, within the namespaces of the factory. Equal selections of one factory
 // share one watch and one cache.
 type Selection struct {
@@ -37,10 +37,10 @@ type Selection struct {
 	// Drop leaves fields out of the objects, as if they had never been set; handlers and
 	// listers see ordinary objects. A path names fields as JSON does, joined by dots, as in
 	// "metadata.managedFields" or "spec.containers.env": it goes through lists, and ends
-	// at a field of any type, which is left out whole. It cannot go into a map, nor leave
-	// out what objects are told apart by: their kind, name, namespace, uid and
-	// resourceVersion. Paths that the type does not have are errors; for [Dynamic], only
-	// those within metadata are checked. The order of the paths makes no difference.
+	// at a field of any type, which is left out whole. It cannot go into a map, nor leave out the
+	// fields that tell objects apart: their kind, name, namespace, uid and resourceVersion. Paths
+	// that the type does not have are errors; for [Dynamic], only those within metadata are
+	// checked. The order of the paths makes no difference.
 	//
 	// In protobuf, the bytes of these fields are not decoded, nor checked. Do not give an
 	// object of such an informer to an Update: the server takes a field that is not there
@@ -74,7 +74,7 @@ type selection struct {
 }
 
 // check validates s for objects of a scope, with the namespaces to use where s
-// names none. What s drops is checked by dropFrom, which knows the type.
+// names none. The fields that s drops are checked by dropFrom, which knows the type.
 func (s Selection) check(scope source.Scope, byDefault []string) (selection, error) {
 	var checked selection
 	invalid := func(format string, args ...any) (selection, error) {

@@ -57,7 +57,7 @@ func replicas() given[*corev1.Pod] {
 	return pods
 }
 
-// cachedOf runs an informer until it is in sync, and returns what it has cached, by name.
+// cachedOf runs an informer until it is in sync, and returns the cached objects, by name.
 func cachedOf[T source.Object](
 	t *testing.T, src source.Source[T], o tidings.InformerOptions[T],
 ) ([]T, tidings.Health) {
@@ -83,8 +83,8 @@ func cachedOf[T source.Object](
 	return all, health
 }
 
-// TestNewInformerShares has a source yield decoded objects: what is cached is equal to them
-// and shares, and they stay as they are.
+// TestNewInformerShares has a source yield decoded objects: the cached objects are equal to them
+// and share, and they stay as they are.
 func TestNewInformerShares(t *testing.T) {
 	slim := func(pod *corev1.Pod) (*corev1.Pod, error) {
 		pod = pod.DeepCopy()
@@ -159,7 +159,7 @@ func TestNewInformerSharesAmong(t *testing.T) {
 	}
 }
 
-// TestNewInformerLeavesSecretsAlone, by their type or by what the options say of metadata.
+// TestNewInformerLeavesSecretsAlone, by their type or by the options for metadata.
 func TestNewInformerLeavesSecretsAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var secrets given[*corev1.Secret]
@@ -199,8 +199,8 @@ func TestNewInformerLeavesSecretsAlone(t *testing.T) {
 	})
 }
 
-// TestNewInformerOfREST has a source that shares as it decodes: nothing is shared twice, but
-// what a transform returns is.
+// TestNewInformerOfREST has a source that shares as it decodes: nothing is shared twice, but the
+// results of a transform are.
 func TestNewInformerOfREST(t *testing.T) {
 	slim := func(pod *corev1.Pod) (*corev1.Pod, error) {
 		if pod.Labels["seen"] != "" {

@@ -27,8 +27,7 @@ func replica(n int) *corev1.Pod {
 	}
 }
 
-// replicasOf returns what is cached of eight replicas, which a server has before the
-// start.
+// replicasOf returns the cached objects of eight replicas, which a server has before the start.
 func replicasOf(w *world, s tidings.Selection) (*tidings.Informer[*corev1.Pod], []*corev1.Pod) {
 	w.Helper()
 	for n := range 8 {
@@ -100,8 +99,8 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// TestTransformsOwnTheirObjects has a transform write to what replicas would share: each
-// write must be seen in one object, and nothing be in common.
+// TestTransformsOwnTheirObjects has a transform that writes to parts that replicas would share:
+// each write must be seen in one object, and nothing may be in common.
 func TestTransformsOwnTheirObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
@@ -125,8 +124,8 @@ func TestTransformsOwnTheirObjects(t *testing.T) {
 	})
 }
 
-// TestTransformedObjectsShare has a transform return objects that it keeps: the cached ones
-// have in common what is equal, and those that it keeps stay as they are.
+// TestTransformedObjectsShare has a transform return objects that it keeps: the cached ones share
+// equal parts, and those that it keeps stay as they are.
 func TestTransformedObjectsShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})

@@ -21,7 +21,7 @@ import (
 )
 
 // fakeSource is a source as fakes are: it lists the objects that it was given, does not stream
-// lists, and its watch brings what the test sends.
+// lists, and its watch brings the events that the test sends.
 type fakeSource struct {
 	lists  [][]*corev1.ConfigMap // one after the other; the last one again and again
 	limits []int64               // of the pages that it was asked for

@@ -19,7 +19,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// verdict is what a transform of a test makes of an object.
+// verdict is the treatment of an object by a transform of a test.
 type verdict int
 
 const (
@@ -29,7 +29,7 @@ const (
 	returnsNil
 )
 
-// transforms make, for each kind of informer, a transform that does what judge says.
+// transforms make, for each kind of informer, a transform that follows judge.
 var transforms = map[string]func(judge func(metav1.Object) verdict) *tidings.Transform{
 	"typed":    judged[*corev1.ConfigMap],
 	"dynamic":  judged[*unstructured.Unstructured],

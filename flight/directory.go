@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// keptDumps is how many recordings are kept in Options.Dir.
+	// keptDumps is the number of recordings that are kept in Options.Dir.
 	keptDumps = 20
 	// staleAfter is the age of a part of a recording that no process writes any more.
 	staleAfter = time.Hour
@@ -19,8 +19,8 @@ const (
 	fileSuffix, partial  = ".zip", ".part"
 )
 
-// prune removes the oldest recordings in a directory, those of earlier processes included, and
-// what processes that have ended had begun. Files that cannot be removed stay.
+// prune removes the oldest recordings in a directory, those of earlier processes included, and the
+// unfinished ones of processes that have ended. Files that cannot be removed stay.
 func prune(dir string) {
 	files, err := os.ReadDir(dir)
 	if err != nil {

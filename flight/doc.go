@@ -1,12 +1,12 @@
-// Package flight has the flight recorder of informers: a [Recorder] keeps what they read from their
-// servers, the newest of it, and writes it to a file; [Open] reads the file, a [Recording], whose
-// tracks source.Replay plays in a test.
+// Package flight has the flight recorder of informers: a [Recorder] keeps the newest answers and
+// events that they read from their servers, and writes them to a file. [Open] reads the file. It
+// returns a [Recording], whose tracks source.Replay plays in a test.
 //
 //	informers ── requests, answers, frames, silences, ends ──▶ Recorder ──Dump──▶ file
 //	                                                                               │
 //	informer in a test ◀── source.Replay ◀── Recording ◀─────────────────────Open──┘
 //
-// # What a recording has
+// # The content of a recording
 //
 //  1. A track for each informer, and for each of its namespaces if it has several.
 //  2. A track begins with its base: the identity (key, version and UID) of each object that was
@@ -29,8 +29,8 @@
 //
 // # Concurrency properties
 //
-// Any number of goroutines may use a Recorder, and any number of factories and informers. What an
-// informer has written goes when it stops.
+// Any number of goroutines may use a Recorder, and any number of factories and informers. The
+// records of an informer go when it stops.
 //
 // The recording of a panic is written on the goroutine of the handler, as the process may end after
 // it. Those of stuck handlers and of servers that went back are written on a goroutine of the informer,
@@ -39,6 +39,6 @@
 //
 // # Memory
 //
-// [Options.MaxBytes], counted as package internal/tape says, and one frame. While a recording is
-// written, what it holds stays, and informers write to new memory.
+// [Options.MaxBytes], counted as in package internal/tape, and one frame. While a recording is
+// written, its records stay in memory, and informers write to new memory.
 package flight

@@ -60,10 +60,10 @@ type recordLine struct {
 	Form    tape.Form     `json:"form,omitzero"`
 	Key     string        `json:"key,omitempty"`
 	Version string        `json:"version,omitempty"`
-	// Bytes is how many bytes of the data belong to the record.
+	// Bytes is the number of bytes of the data that belong to the record.
 	Bytes   int  `json:"bytes,omitempty"`
 	LeftOut bool `json:"leftOut,omitempty"`
-	// Items are identities: key, version, UID, and the error of what is no object.
+	// Items are identities: key, version, UID, and the error of an item that is no object.
 	Items [][4]string `json:"items,omitempty"`
 	*tape.More
 }

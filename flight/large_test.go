@@ -15,8 +15,8 @@ import (
 	"github.com/tidings-go/tidings/flight"
 )
 
-// TestReplayOfLargeLists replays lists whose identities are more than a quarter of what the
-// recorder keeps: in one page and streamed, of objects that are new and of cached ones.
+// TestReplayOfLargeLists replays lists whose identities are more than a quarter of the recorder's
+// memory: in one page and streamed, of objects that are new and of cached ones.
 func TestReplayOfLargeLists(t *testing.T) {
 	var names []string
 	for i := range 3200 {

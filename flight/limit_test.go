@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestLinesTakeMemory reads a recording with the least limit that suffices: short lines count
-// what they take in memory.
+// TestLinesTakeMemory reads a recording with the least limit that suffices: short lines count with
+// their size in memory.
 func TestLinesTakeMemory(t *testing.T) {
 	file, err := os.ReadFile("testdata/version-1.zip")
 	if err != nil {

@@ -26,11 +26,11 @@ const (
 	// maxBytes bounds the memory of a recording that is read: its bytes after decompression, and
 	// lineBytes for each line. A recorder of 16 MiB writes less than a tenth of it.
 	maxBytes = 1 << 30
-	// lineBytes is what a short line takes in memory.
+	// lineBytes is the memory of a short line.
 	lineBytes = 512
 	// maxIndex bounds the bytes of the index: a track takes about 300.
 	maxIndex = 8 << 20
-	// maxCauses is how many known errors an error wraps at most.
+	// maxCauses is the largest number of known errors that an error wraps.
 	maxCauses = 16
 )
 
@@ -266,7 +266,7 @@ func recordOf(line recordLine) (tape.Record, error) {
 // withBytes are the forms of records that have data.
 var withBytes = []tape.Form{tape.Protobuf, tape.JSON, tape.Encoded}
 
-// checkMore returns an error if a record does not have what its kind needs.
+// checkMore returns an error if a record lacks a field that its kind needs.
 func checkMore(r *tape.Record) error {
 	more := r.More
 	if more == nil {

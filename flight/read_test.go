@@ -66,7 +66,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// write writes what is recorded to a file.
+// write writes the records to a file.
 func (w *world) write(name, reason string) {
 	w.Helper()
 	var file bytes.Buffer

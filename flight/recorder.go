@@ -16,21 +16,21 @@ import (
 
 // Options configure a [Recorder]. The zero value is ready.
 type Options struct {
-	// MaxBytes bounds the memory of what is kept, of all informers together; 0 means 16 MiB, the
-	// least is 1 MiB. It is allocated as it is needed.
+	// MaxBytes bounds the memory of the kept records, of all informers together; 0 means 16 MiB,
+	// the least is 1 MiB. It is allocated as it is needed.
 	MaxBytes int64
-	// MaxAge is how long something is kept; 0 means 10 minutes, the least is a second.
+	// MaxAge is the time for which a record is kept; 0 means 10 minutes, the least is a second.
 	MaxAge time.Duration
 	// Cut leaves fields out of the objects in recordings. A path names fields as JSON does,
 	// joined by dots, as in "metadata.managedFields" or "spec.containers.env", and goes through
 	// lists. It has to be in metadata, spec, status or another field than the identity of the
-	// object. With a path, annotations that repeat an object are left out too. What Secrets hold
-	// is left out in any case.
+	// object. With a path, annotations that repeat an object are left out too. The content of
+	// Secrets is left out in any case.
 	Cut []string
-	// Dir is where recordings are written when a handler panics or becomes stuck, or when a
-	// server's versions went back; "" writes none. There is at most one a minute. The oldest of
-	// more than 20 recordings in it is removed, that of an earlier process or of DumpFile too. The
-	// directory is made if it does not exist.
+	// Dir is the directory to which recordings are written when a handler panics or becomes stuck,
+	// or when a server's versions went back; "" writes none. There is at most one a minute. The
+	// oldest of more than 20 recordings in it is removed, that of an earlier process or of DumpFile
+	// too. The directory is made if it does not exist.
 	Dir string
 	// Logger receives a line for each recording in Dir; nil means slog.Default().
 	// slog.DiscardHandler is for silence.
@@ -46,7 +46,8 @@ const (
 	dumpInterval = time.Minute
 )
 
-// Recorder keeps what informers read. Use [New], and give it to them as Transport.Recorder.
+// Recorder keeps the answers and events that informers read. Use [New], and give it to them as
+// Transport.Recorder.
 type Recorder struct {
 	o    Options
 	cut  fieldpath.Tree
@@ -92,11 +93,10 @@ func (r *Recorder) Ring() *tape.Ring {
 	return r.ring
 }
 
-// Bytes returns the memory of what is kept, by the count that Options.MaxBytes bounds.
+// Bytes returns the memory of the kept records, by the count that Options.MaxBytes bounds.
 func (r *Recorder) Bytes() int64 { return r.ring.Bytes() }
 
-// Dump writes a recording of what is kept to w. The reason is written into it. Informers go on
-// meanwhile.
+// Dump writes the records to w as a recording, with the reason. Informers go on meanwhile.
 func (r *Recorder) Dump(w io.Writer, reason string) error {
 	if err := write(w, r.ring.Take(), reason, r.cut); err != nil {
 		return fmt.Errorf("flight: Dump: %w", err)

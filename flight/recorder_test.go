@@ -17,7 +17,7 @@ import (
 	"github.com/tidings-go/tidings/flight"
 )
 
-// TestOptions has options that cannot be used, with what the error names.
+// TestOptions has options that cannot be used, with the texts that their errors contain.
 func TestOptions(t *testing.T) {
 	for says, o := range map[string]flight.Options{
 		"Options.MaxBytes is 1000: give 1048576 or more": {MaxBytes: 1000},
@@ -54,7 +54,7 @@ func TestNilRecorder(t *testing.T) {
 	})
 }
 
-// TestAutomaticRecordings has what leads to a recording in Options.Dir.
+// TestAutomaticRecordings has the events that lead to a recording in Options.Dir.
 func TestAutomaticRecordings(t *testing.T) {
 	for reason, test := range map[string]func(w *world, factory *tidings.Factory){
 		"panic": func(w *world, factory *tidings.Factory) {
@@ -200,7 +200,7 @@ func dataOf(track *flight.Track) (all [][]byte) {
 }
 
 // TestRecordingsOfEarlierProcesses panics in one process after the other, with one directory: 20
-// recordings stay, and what was begun is removed.
+// recordings stay, and unfinished ones are removed.
 func TestRecordingsOfEarlierProcesses(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -249,8 +249,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestReplayOfALaterPart replays what is left when the first records are gone: the base takes
-// their place.
+// TestReplayOfALaterPart replays the rest of a recording whose first records are gone: the base
+// takes their place.
 func TestReplayOfALaterPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, flight.Options{MaxAge: 2 * time.Minute}, calm, true)

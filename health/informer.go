@@ -18,9 +18,9 @@ type Informer struct {
 	// Version is the resource version that the cache reflects; with several namespaces,
 	// the oldest of theirs.
 	Version string
-	// Objects is how many objects are cached.
+	// Objects is the number of cached objects.
 	Objects int
-	// Queued is how many changes have been read and not yet applied.
+	// Queued is the number of changes that have been read and not yet applied.
 	Queued int
 	// Batches measures the time of applying a batch of changes: from its leaving the queue until
 	// the cache and the log of the handlers have it.
@@ -30,8 +30,8 @@ type Informer struct {
 	// IndexErrors counts index entries that are missing because an index function failed.
 	IndexErrors    uint64
 	LastIndexError error
-	// Decoding counts the objects that were decoded, and those of them that share what
-	// they have in common with others.
+	// Decoding counts the objects that were decoded, and those of them that share parts with other
+	// objects.
 	Decoding source.DecodingStats
 	// Published is the name of a drop-in informer in client-go's metrics; zero without one.
 	Published Published
@@ -48,13 +48,13 @@ type Durations = histogram.Durations
 type Published struct {
 	// Name is that of the cache.InformerName.
 	Name string `json:"name"`
-	// Group, Version and Resource are what it is of.
+	// Group, Version and Resource are those of its objects.
 	Group    string `json:"group,omitzero"`
 	Version  string `json:"version,omitzero"`
 	Resource string `json:"resource,omitzero"`
 }
 
-// HandlerState is how a handler keeps up.
+// HandlerState is the state of a handler.
 type HandlerState string
 
 // The states of a handler.
@@ -75,11 +75,11 @@ const (
 type Handler struct {
 	// Name is the name of the handler.
 	Name string `json:"name"`
-	// State is how it keeps up.
+	// State is the present state.
 	State HandlerState `json:"state"`
 	// Synced reports whether it has returned from its whole initial set.
 	Synced bool `json:"synced,omitzero"`
-	// Pending is how many notifications wait for it.
+	// Pending is the number of notifications that wait for it.
 	Pending int `json:"pending,omitzero"`
 	// Delivered counts the calls that returned, Folded the updates that were folded into
 	// later ones, LeftOut the objects that came and went unseen and were left out, Panics
@@ -90,7 +90,7 @@ type Handler struct {
 	Panics    uint64 `json:"panics,omitzero"`
 	// Calls measures the time that calls took. Up to 16 fast calls are counted with their mean.
 	Calls Durations `json:"calls,omitzero"`
-	// Unseen is how many objects came and went since it fell behind, and wait.
+	// Unseen is the number of objects that came and went since it fell behind, and wait.
 	Unseen int `json:"unseen,omitzero"`
 	// Running is the key of the object of the running call and RunningSince when that
 	// began; empty and zero between calls.

@@ -2,7 +2,7 @@ package health
 
 import "time"
 
-// State is what an informer, or the list and watch of one of its namespaces, is doing.
+// State is the state of an informer, or of the list and watch of one of its namespaces.
 type State string
 
 // The states.
@@ -13,7 +13,7 @@ const (
 	StateListing State = "Listing"
 	// StateWatching follows the changes.
 	StateWatching State = "Watching"
-	// StateBackoff waits after a failure; Watch.LastError says which.
+	// StateBackoff waits after the failure in Watch.LastError.
 	StateBackoff State = "Backoff"
 	// StateForbidden waits as StateBackoff does: the server does not accept the credentials, or they
 	// may not list and watch. It recovers by itself once they may.
@@ -42,7 +42,7 @@ var severity = map[State]int{
 
 // Watch describes the list and watch of one namespace, or of all.
 type Watch struct {
-	// State is what it does, Since when it began to.
+	// State is the present state, and Since the time at which it began.
 	State State     `json:"state"`
 	Since time.Time `json:"since,omitzero"`
 	// History has the last states, the present one included, the oldest first: up to 16, without
@@ -60,7 +60,7 @@ type Watch struct {
 	// FailingSince is the time of the first of them; zero without failures.
 	FailingSince time.Time `json:"failingSince,omitzero"`
 	// RetryAt is the end of the present wait; zero without one. A server's Retry-After
-	// counts up to 5 minutes, with jitter on top; LastError says when it asked for more.
+	// counts up to 5 minutes, with jitter on top; LastError names a longer one.
 	RetryAt time.Time `json:"retryAt,omitzero"`
 	// Lists and Watches count the lists and watches begun. A list in pages is one.
 	Lists   uint64 `json:"lists,omitzero"`
@@ -71,10 +71,10 @@ type Watch struct {
 	// Sharded reports whether the last watch was begun with a shard selector, because the server has
 	// honoured one.
 	Sharded bool `json:"sharded,omitzero"`
-	// Listed is how many objects the running list has brought, 0 between lists.
+	// Listed is the number of objects that the running list has brought, 0 between lists.
 	Listed int `json:"listed,omitzero"`
-	// Dropped counts objects that do not belong to the collection; LastDropped says which
-	// was the last and why.
+	// Dropped counts objects that do not belong to the collection; LastDropped names the last one
+	// and the reason.
 	Dropped     uint64 `json:"dropped,omitzero"`
 	LastDropped error  `json:"-"`
 	// TransformErrors counts objects that the transform failed on; the cache keeps their

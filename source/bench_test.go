@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// benchObjects is how many pods an answer of the benchmarks has.
+// benchObjects is the number of pods in an answer of the benchmarks.
 const benchObjects = 1_000
 
 // benchPod has labels, an owner, a container with environment, and a status.

@@ -196,7 +196,8 @@ func active(onActivity func()) {
 	}
 }
 
-// activityInterval is how often OnActivity is called during waits that are not for the server.
+// activityInterval is the period of the calls of OnActivity during waits that are not for the
+// server.
 const activityInterval = 100 * time.Millisecond
 
 // keepActive calls onActivity until one of two channels is closed.

@@ -36,9 +36,9 @@ type decoder[T Object] interface {
 	protobuf(message []byte) (T, error)
 	// wants returns the kind of the objects.
 	wants() schema.GroupVersionKind
-	// stats counts what was decoded.
+	// stats returns the counts of decoded objects.
 	stats() DecodingStats
-	// without leaves fields out of the objects; it is called before any is decoded.
+	// without leaves fields out of the objects. It is called before the first object is decoded.
 	without(paths []string) error
 }
 

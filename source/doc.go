@@ -7,7 +7,7 @@
 //	                        │                                         ▲
 //	                        └───list──▶ protobufList, jsonList ──▶ one item
 //
-// # What a REST source does
+// # Lists and watches of a REST source
 //
 //  1. It asks for protobuf if the Go type can be decoded from it, and for JSON otherwise. It
 //     decodes by the Content-Type of the answer.
@@ -28,14 +28,14 @@
 //     Everything else that cannot be understood ends the watch with an [*Error] that describes
 //     it: a frame over the limit, a cut frame, garbage, an ERROR event, an unknown event type.
 //     Events that came before it are yielded first.
-//  7. Objects share in memory what they have in common: see package
+//  7. Objects share in memory the parts that they have in common: see package
 //     [github.com/tidings-go/tidings/internal/dedup]. Transport.Sharing limits that, and
 //     DecodingStats count it.
 //
 // # Recordings
 //
-// [Record] writes what a source brings to a flight recorder, and [Replay] returns a source that
-// plays a recording: see package github.com/tidings-go/tidings/flight.
+// [Record] writes the answers and events of a source to a flight recorder, and [Replay] returns a
+// source that plays a recording: see package github.com/tidings-go/tidings/flight.
 //
 // # Concurrency properties
 //

@@ -13,13 +13,13 @@ import (
 
 // Errors of a request, before the server has answered it.
 var (
-	// ErrStreamedListRefused says that this server or source does not stream
+	// ErrStreamedListRefused means that this server or source does not stream
 	// its initial state: list in pages instead.
 	ErrStreamedListRefused = errors.New("streamed lists are not supported here")
-	// ErrWrongScope says that a namespace was given for a resource that has none.
+	// ErrWrongScope means that a namespace was given for a resource that has none.
 	ErrWrongScope = errors.New("the resource is cluster-scoped: ask for it without a namespace")
-	// ErrNamespaced says that objects of a resource have a namespace where
-	// RESTOptions.ClusterScoped says that they have none.
+	// ErrNamespaced means that objects of a resource have a namespace where
+	// RESTOptions.ClusterScoped states that they have none.
 	ErrNamespaced = errors.New("the resource is namespaced: " +
 		"ask for it without RESTOptions.ClusterScoped")
 )
@@ -35,7 +35,7 @@ var (
 	ErrFrameTooLarge = errors.New("larger than the limit")
 	// ErrCutFrame is a stream that ended within a frame.
 	ErrCutFrame = errors.New("the connection ended in the middle of a frame")
-	// ErrMalformed is an answer that is not what its Content-Type says.
+	// ErrMalformed is an answer that does not have the encoding of its Content-Type.
 	ErrMalformed = errors.New("malformed")
 	// ErrUnknownEvent is a watch event of a type that this package does not know.
 	ErrUnknownEvent = errors.New("unknown event type")
@@ -61,7 +61,7 @@ func isForeign(err error) bool {
 	})
 }
 
-// Phase says how far a request got before it failed.
+// Phase is the part of a request in which it failed.
 type Phase string
 
 const (
@@ -85,13 +85,14 @@ type Error struct {
 	Resource string
 	// Namespace is the namespace asked for, "" for all.
 	Namespace string
-	// Phase says how far the request got.
+	// Phase is the part of the request in which it failed.
 	Phase Phase
 	// Err is the cause.
 	Err error
 }
 
-// Error says what failed, on what, why and, where it can be guessed, what to do.
+// Error names the operation that failed, its resource, the cause and, where it can be guessed, the
+// remedy.
 func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Op + " " + e.Resource)
@@ -108,7 +109,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Hint says what would remedy the error, or "" where that cannot be guessed.
+// Hint returns the remedy of the error, or "" where that cannot be guessed.
 func (e *Error) Hint() string {
 	is := func(known error) bool { return errors.Is(e.Err, known) }
 	where := "cluster-wide"
@@ -150,13 +151,13 @@ func (e *WrongObjectError) Error() string {
 	return fmt.Sprintf("received an object of kind %s instead of %s", e.Got, e.Want)
 }
 
-// IsExpired reports whether err says that the server no longer has the resource
+// IsExpired reports whether err means that the server no longer has the resource
 // version or the continue token that was asked for: list again.
 func IsExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// RetryAfter returns how long the server asked to wait before the next request.
+// RetryAfter returns the wait that the server asked for before the next request.
 func RetryAfter(err error) (time.Duration, bool) {
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second, ok && seconds > 0

@@ -13,11 +13,12 @@ import (
 
 const (
 	initialBuffer = 16 << 10
-	// burstBuffer is the size to which the buffer grows while reads fill it: what is read at
-	// once is decoded at once, on more than one core.
+	// burstBuffer is the size to which the buffer grows while reads fill it: frames that are read
+	// at once are decoded at once, on more than one core.
 	burstBuffer    = 512 << 10
 	retainedBuffer = 1 << 20
-	// shrinkAfter is how many reads in a row must leave room in the buffer before it shrinks.
+	// shrinkAfter is the number of reads in a row that must leave room in the buffer before it
+	// shrinks.
 	shrinkAfter = 8
 )
 

@@ -171,7 +171,8 @@ func FuzzFrames(f *testing.F) {
 		}
 		read := func(r io.Reader) (got []string, err error) {
 			got, err = readFrames(newFrames(r, split(), 100))
-			// What is not JSON ends the stream: here, or in the decoder if it was read at once.
+			// A frame that is not JSON ends the stream: here, or in the decoder if it was read at
+			// once.
 			isGarbage := func(frame string) bool { return !binary && !json.Valid([]byte(frame)) }
 			if i := slices.IndexFunc(got, isGarbage); i >= 0 {
 				return got[:i], ErrMalformed

@@ -8,8 +8,8 @@ import (
 const (
 	// maxDecoders bounds the goroutines that decode one page of a list or one batch of a watch.
 	maxDecoders = 4
-	// leastShare is how many bytes one of them must have: to decode them takes about
-	// 50 µs, many times what it takes to start it and to wait for it.
+	// leastShare is the least number of bytes for one of them: to decode them takes about 50 µs,
+	// many times the start of a goroutine and the wait for it.
 	leastShare = 32 << 10
 )
 

@@ -28,8 +28,8 @@ const (
 // protobufMagic precedes every object in Kubernetes' protobuf encoding.
 var protobufMagic = []byte("k8s\x00")
 
-// fields reads the fields of a message in order. It accepts and refuses what the generated
-// code does that client-go decodes with. With rest and known set it is ready.
+// fields reads the fields of a message in order. It accepts and refuses the same messages as the
+// generated code, with which client-go decodes. With rest and known set it is ready.
 type fields struct {
 	rest []byte
 	// The fields 1 to known are length-delimited, except the number, if there is one. Others
@@ -120,7 +120,7 @@ func noMagic(received []byte) error {
 		ErrMalformed, protobufMagic, summary(received))
 }
 
-// readKind reads a runtime.TypeMeta. What it does not have stays.
+// readKind reads a runtime.TypeMeta. Fields that it lacks keep their values.
 func (e *envelope) readKind(typeMeta []byte) error {
 	f := fields{rest: typeMeta, known: typeMetaKind}
 	for f.next() {
@@ -184,7 +184,7 @@ func readListMeta(metadata []byte, to *metav1.ListMeta) error {
 	return m.err
 }
 
-// readShardInfo reads what a list says of its shard selector. A repeated field adds to the first.
+// readShardInfo reads the shardInfo of a list. A repeated field adds to the first.
 func readShardInfo(info []byte, to *metav1.ListMeta) error {
 	if to.ShardInfo == nil {
 		to.ShardInfo = &metav1.ShardInfo{}

@@ -10,15 +10,15 @@ import (
 	"github.com/tidings-go/tidings/internal/tape"
 )
 
-// Recorder keeps what sources bring. A *flight.Recorder is one.
+// Recorder keeps the answers and events of sources. A *flight.Recorder is one.
 type Recorder interface {
-	// Ring returns where records are kept.
+	// Ring returns the ring that keeps the records.
 	Ring() *tape.Ring
 }
 
-// Record returns a source that yields what src yields, and writes that to a ring until end is
-// called. name is that of the informer. base returns the state of its cache, and must not call the
-// source. Of Secrets the identity alone is written.
+// Record returns a source that yields the same as src, and writes it to a ring until end is called.
+// name is that of the informer. base returns the state of its cache, and must not call the source.
+// Of Secrets the identity alone is written.
 //
 // An engine calls it for each source if [Transport] has a Recorder.
 func Record[T any](src Source[T], ring *tape.Ring, name string,
@@ -35,9 +35,9 @@ func Record[T any](src Source[T], ring *tape.Ring, name string,
 	return r, r.tape.End
 }
 
-// described is implemented by sources that know what they read.
+// described is implemented by sources that know their collection.
 type described interface {
-	// Collection says what is read, as far as it is known.
+	// Collection describes the collection that is read, as far as it is known.
 	Collection() tape.Collection
 }
 
@@ -53,8 +53,7 @@ type framed interface {
 	Frames() ([][]byte, tape.Form)
 }
 
-// recordedSource writes the calls of a source, and what they return. A source has one call at a
-// time.
+// recordedSource writes the calls of a source, and their results. A source has one call at a time.
 type recordedSource[T any] struct {
 	Source[T]
 	collection func() tape.Collection // nil if that is not known
@@ -123,8 +122,8 @@ func (r *recordedSource[T]) List(ctx context.Context, o ListOptions) (Page[T], e
 	return page, nil
 }
 
-// identities are those of listed objects, in parts of which each is a record: a ring leaves out
-// what is large.
+// identities are those of listed objects, in parts of which each is a record: a ring leaves out the
+// data of large records.
 type identities [][]byte
 
 // identityPart is the size from which a part takes no more.
@@ -204,7 +203,7 @@ type recordedStream[T any] struct {
 	records     []tape.Record
 }
 
-// Next writes what the stream brings.
+// Next writes the events and the error of the stream.
 func (s *recordedStream[T]) Next() ([]Event[T], error) {
 	events, err := s.Stream.Next()
 	clear(s.records)
@@ -272,7 +271,7 @@ func (s *recordedStream[T]) Close() error {
 	return s.Stream.Close()
 }
 
-// Collection says what the source reads. It does not wait for discovery.
+// Collection describes the collection that the source reads. It does not wait for discovery.
 func (s *REST[T]) Collection() tape.Collection {
 	r := s.asked
 	select {

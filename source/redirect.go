@@ -13,7 +13,7 @@ import (
 // not followed: the credentials would go there, as every request of a client carries them.
 var ErrRedirect = errors.New("a redirect was not followed")
 
-// maxRedirects is how many redirects of one request are followed, as net/http does.
+// maxRedirects is the number of redirects of one request that are followed, that of net/http.
 const maxRedirects = 10
 
 // sameHostOnly returns a copy of a client that follows no redirect to another host, and has

@@ -19,19 +19,20 @@ import (
 	"github.com/tidings-go/tidings/internal/tape"
 )
 
-// ReplayOptions say how a recording is played. The zero value plays it as fast as it was recorded.
+// ReplayOptions configure the replay of a recording. The zero value plays it as fast as it was
+// recorded.
 type ReplayOptions struct {
-	// Speed is how many times faster than recorded it is played; 0 means 1, and math.Inf(1) does
-	// not wait.
+	// Speed is the factor by which it is played faster than recorded; 0 means 1, and math.Inf(1)
+	// does not wait.
 	Speed float64
 }
 
 // Replayed is a [Source] that plays a track of a recording. Use [Replay].
 //
 // It answers each request as it was answered, after the same time. A request that was not recorded
-// at this place is answered from what has been played: a list with the objects as they were, a
-// watch with the events that follow, or those of the next recorded watch. [Replayed.Unplanned]
-// counts these.
+// at this place is answered from the records that have been played: a list with the objects as they
+// were, a watch with the events that follow, or those of the next recorded watch.
+// [Replayed.Unplanned] counts these.
 //
 // Objects that the recording has as identities have no fields beside their name, namespace, UID
 // and version, and so no labels: a replay ignores selectors. When all has been played, it is
@@ -57,8 +58,8 @@ type Replayed[T Object] struct {
 
 // Replay returns a source that plays a track: with testing/synctest in no time. empty returns an
 // empty object of the type to decode into, for example new(corev1.Pod), or an
-// *unstructured.Unstructured for custom types. What was recorded in protobuf is decoded into the
-// Go type of the resource only, or into *metav1.PartialObjectMetadata.
+// *unstructured.Unstructured for custom types. Objects that were recorded in protobuf are decoded
+// into the Go type of the resource only, or into *metav1.PartialObjectMetadata.
 //
 //	recording, err := flight.Open("testdata/rewind.zip")
 //	…
@@ -114,8 +115,8 @@ func replayDecoder[T Object](t *tape.Track, empty func() T) (*REST[T], error) {
 // Done is closed when all has been played, and the informer has taken it.
 func (r *Replayed[T]) Done() <-chan struct{} { return r.done }
 
-// Unplanned returns how many requests were not those that were recorded. The first one is not
-// counted: it is that of an informer that had a cache when the recording begins.
+// Unplanned returns the number of requests that were not those that were recorded. The first one is
+// not counted: it is that of an informer that had a cache when the recording begins.
 func (r *Replayed[T]) Unplanned() int { return int(r.unplanned.Load()) }
 
 func (r *Replayed[T]) countUnplanned() {

@@ -11,7 +11,7 @@ import (
 	"github.com/tidings-go/tidings/internal/tape"
 )
 
-// TestReplayRefuses has what cannot be replayed.
+// TestReplayRefuses has tracks that cannot be replayed.
 func TestReplayRefuses(t *testing.T) {
 	track := &tape.Track{Name: "pods.v1", Collection: tape.Collection{Version: "v1", Kind: "Pod"}}
 	pod := func() *corev1.Pod { return new(corev1.Pod) }

@@ -14,7 +14,7 @@ import (
 	"github.com/tidings-go/tidings/internal/dedup"
 )
 
-// Scope says whether the objects of a resource live in namespaces.
+// Scope is the scope of a resource: whether its objects have a namespace.
 type Scope uint8
 
 const (
@@ -105,7 +105,8 @@ func (c *Client) resolve(ctx context.Context, r Resource, onActivity func(),
 	if err != nil {
 		return r, req.fail(phaseOfBody(err), err)
 	}
-	// Of an APIResourceList, what is needed: many empty resources take little memory.
+	// list has only the needed fields of an APIResourceList: many empty resources take little
+	// memory.
 	var list struct {
 		Resources []struct {
 			Name       string `json:"name"`

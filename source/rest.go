@@ -25,21 +25,21 @@ import (
 const (
 	defaultMaxFrameBytes = 32 << 20
 
-	// defaultMaxListBytes is 2 GiB, or a quarter of what an int counts where that is less.
+	// defaultMaxListBytes is 2 GiB, or a quarter of the range of an int where that is less.
 	defaultMaxListBytes = min(2<<30, math.MaxInt/4+1)
 	// maxBatch bounds the frames that one Next decodes, so that a long burst reaches the cache
 	// while it lasts.
 	maxBatch = 256
 )
 
-// RESTOptions narrows what a [REST] source reads. Its zero value is the whole collection,
-// with the default limits. With options that cannot be used, every List and Watch fails and
-// says which.
+// RESTOptions narrows the collection that a [REST] source reads. Its zero value is the whole
+// collection, with the default limits. With options that cannot be used, every List and Watch fails
+// with an error that names them.
 type RESTOptions struct {
 	Transport
 	// Namespace is the one namespace to read, "" for all.
 	Namespace string
-	// ClusterScoped says that Namespace is empty because objects of the resource have no
+	// ClusterScoped states that Namespace is empty because objects of the resource have no
 	// namespace, as far as the caller knows. The server is asked before each list and each
 	// watch, which fail with [ErrNamespaced] when they have one by now.
 	ClusterScoped bool
@@ -53,7 +53,7 @@ type RESTOptions struct {
 	// fields as JSON does, joined by dots, as in "metadata.managedFields" or
 	// "spec.containers.env": it goes through lists and ends at a field of any type, but does
 	// not go into a map. Of objects held as maps, only paths in "metadata" are checked. If a
-	// path cannot be left out, every List and Watch fails and says why.
+	// path cannot be left out, every List and Watch fails with the reason.
 	//
 	// In protobuf these fields are not even decoded, nor are their bytes checked. An object
 	// without them must not be given to an Update: the server would take it as a request to
@@ -264,7 +264,8 @@ func narrow(o *metav1.ListOptions, key string) (namespace string) {
 	return namespace
 }
 
-// BytesReceived returns how many bytes the answers to lists and watches had, without compression.
+// BytesReceived returns the number of bytes in the answers to lists and watches, without
+// compression.
 func (s *REST[T]) BytesReceived() uint64 { return s.received.Load() }
 
 // resetResource forgets the result of discovery, after an answer that the server has no

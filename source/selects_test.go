@@ -23,7 +23,8 @@ func (s *selection) selects(uid, namespace string) bool {
 	return strings.Contains(s.uids, uid)
 }
 
-// TestS7_ShardSelectors sends a shard selector with a list and a watch, and reads what a list says of it.
+// TestS7_ShardSelectors sends a shard selector with a list and a watch, and reads the shardInfo of
+// a list.
 func TestS7_ShardSelectors(t *testing.T) {
 	const selector = "shardRange(object.metadata.uid, '0x0000000000000000', '0x8000000000000000')"
 	for _, info := range []*metav1.ShardInfo{nil, {Selector: selector}} {

@@ -6,7 +6,7 @@ import (
 	"github.com/tidings-go/tidings/internal/dedup"
 )
 
-// Sharing says which parts of decoded objects are shared in memory. The values of objects
+// Sharing selects the parts of decoded objects that are shared in memory. The values of objects
 // do not depend on it.
 type Sharing = dedup.Sharing
 
@@ -21,8 +21,8 @@ const (
 	ShareNothing = dedup.ShareNothing
 )
 
-// Table holds what the objects of several sources and informers share: see RESTOptions.Table.
-// The zero value is ready. Several goroutines may use it.
+// Table holds the parts that the objects of several sources and informers share: see
+// RESTOptions.Table. The zero value is ready. Several goroutines may use it.
 type Table = dedup.Table
 
 // TableStats describe a [Table].
@@ -45,7 +45,7 @@ type DecodingStats struct {
 	Rejected int64 `json:"rejected,omitzero"`
 	// JSON counts the objects that came in JSON as Go structs. Each is among those above, too.
 	JSON int64 `json:"json,omitzero"`
-	// WhyUnshared says why objects of the type are not shared, for example because
+	// WhyUnshared is the reason for which objects of the type are not shared, for example because
 	// they are Secrets; nil where they are.
 	WhyUnshared error `json:"-"`
 	// After counts the objects that were shared after decoding: from a transform, from a

@@ -33,7 +33,7 @@ type Source[T any] interface {
 // Stream is a running watch.
 type Stream[T any] interface {
 	// Next waits for events and returns at least one, or an error. After an
-	// error the stream is over; io.EOF says that the server ended it in good
+	// error the stream is over; io.EOF means that the server ended it in good
 	// order. The slice is valid until the next call.
 	Next() ([]Event[T], error)
 
@@ -41,7 +41,7 @@ type Stream[T any] interface {
 	Close() error
 }
 
-// ListOptions says which page of which state to list. Its zero value asks for
+// ListOptions selects the page and the state to list. Its zero value asks for
 // the newest state, consistently, in one page.
 type ListOptions struct {
 	// Version is the resource version to list at: "" is the newest state, consistently; "0" is
@@ -68,13 +68,13 @@ type ListOptions struct {
 	OnActivity func()
 }
 
-// WatchOptions says where a watch starts and how long it may last.
+// WatchOptions sets the start and the longest time of a watch.
 type WatchOptions struct {
 	// Version is the resource version to start after. With SendInitialEvents,
 	// "" asks for the newest state and anything else for one not older.
 	Version string
-	// Timeout is what the server is asked to end the watch after, in whole
-	// seconds and at least one; 0 leaves it to the server.
+	// Timeout is the time after which the server is asked to end the watch, in whole seconds and at
+	// least one; 0 leaves it to the server.
 	Timeout time.Duration
 	// SendInitialEvents asks for the whole collection first, as Added events
 	// that end with an InitialEventsEnd event: a streamed list.
@@ -120,7 +120,7 @@ type Item[T any] struct {
 	UID string
 	// Object is the decoded object; the zero value where Err is set.
 	Object T
-	// Err says why this item is no object of the collection, for example
+	// Err is the reason for which this item is no object of the collection, for example
 	// [*WrongObjectError]. It is to be dropped and counted.
 	Err error
 }
@@ -132,7 +132,8 @@ type Page[T any] struct {
 	Version string
 	// Continue is the token of the next page, "" when this is the last.
 	Continue string
-	// Remaining is how many items follow this page, 0 where the server does not say.
+	// Remaining is the number of items that follow this page, 0 where the server does not report
+	// it.
 	Remaining int64
 	// Sharded reports whether the server has narrowed the list as ListOptions.ShardSelector says.
 	Sharded bool
@@ -176,8 +177,8 @@ func eventTypeOf(name []byte) EventType {
 // Event is one event of a watch. A Bookmark and an InitialEventsEnd have a Version only.
 type Event[T any] struct {
 	Type EventType
-	// Unselected says that WatchOptions.Selects does not want the object: of the Item, only the
-	// Version is set.
+	// Unselected reports whether WatchOptions.Selects does not want the object: of the Item, only
+	// the Version is set.
 	Unselected bool
 	Item[T]
 }

@@ -20,7 +20,7 @@ type restStream[T Object] struct {
 	bookmarks decoder[T] // nil for the one above
 	request   request
 	form      tape.Form // of the frames
-	// apiVersion and kind are what the decoder wants, as it is on the wire.
+	// apiVersion and kind are those that the decoder wants, in their form on the wire.
 	apiVersion, kind string
 	frames           *frames
 	body             io.Closer
@@ -108,8 +108,8 @@ func (s *restStream[T]) endList() {
 }
 
 // cut waits for a frame whose object is not cached and puts it, and the frames that have
-// arrived after it, into encoded. They are valid until the next call. It returns their bytes,
-// and what ended the stream after them.
+// arrived after it, into encoded. They are valid until the next call. It returns the number of
+// their bytes, and the error that ended the stream after them.
 func (s *restStream[T]) cut() (size int, ended error) {
 	clear(s.encoded)
 	s.encoded = s.encoded[:0]

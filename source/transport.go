@@ -23,7 +23,7 @@ type Transport struct {
 	// WatchTimeout is the least time after which the server is asked to end a watch, which is
 	// then begun anew; the most is twice that. 0 means 5 minutes, the least is a second.
 	WatchTimeout time.Duration
-	// MaxSilence is how long a list, streamed or in pages, may bring nothing before it is
+	// MaxSilence is the time for which a list, streamed or in pages, may bring nothing before it is
 	// ended and begun anew: no byte of a page, no object of a streamed list. A list that
 	// brings something may take as long as it needs. 0 means 2 minutes, twice the time that a
 	// kube-apiserver gives itself for a request; below 0 there is no limit, and the least
@@ -42,12 +42,12 @@ type Transport struct {
 	// ListBudget bounds the memory of the pages of several sources at once; nil means the
 	// budget of the client, of 4 GiB, where int has 32 bits of 1 GiB.
 	ListBudget *Budget
-	// Sharing says which parts of decoded objects are shared; 0 means ShareAll.
+	// Sharing selects the parts of decoded objects that are shared; 0 means ShareAll.
 	Sharing Sharing
-	// Table holds what the objects share; nil means the table of the client.
+	// Table holds the parts that the objects share; nil means the table of the client.
 	Table *Table
-	// Recorder keeps what informers read, to be replayed: give one of package flight. nil keeps
-	// nothing. Sources themselves do not use it.
+	// Recorder keeps the answers and events that informers read, to be replayed: give one of
+	// package flight. nil keeps nothing. Sources themselves do not use it.
 	Recorder Recorder
 	// Tracer starts a span for each list and each watch of informers: give one of package tracing.
 	// nil starts none. Sources themselves do not use it.

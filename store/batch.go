@@ -89,7 +89,7 @@ func (b *Batch[T]) Get(key string) (object T, ok bool) {
 	return object, false
 }
 
-// Len returns how many objects there are as the batch has it so far.
+// Len returns the number of objects in the batch's present state.
 func (b *Batch[T]) Len() int {
 	b.mustBeOpen()
 	return b.next.objects.len()

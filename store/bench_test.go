@@ -164,8 +164,8 @@ func BenchmarkReplace(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory reports what the store itself holds per key, without keys and
-// objects: after it was filled, and after every object was updated once or more.
+// BenchmarkMemory reports the memory of the store itself per key, without keys and objects: after
+// it was filled, and after every object was updated once or more.
 func BenchmarkMemory(b *testing.B) {
 	heap := func() float64 {
 		runtime.GC()

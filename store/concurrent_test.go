@@ -8,7 +8,7 @@ import (
 )
 
 // A writer sets all objects of a group to the number of its batch, while their number
-// goes up and down, so that the hash table grows, shrinks and moves what it holds. Any
+// goes up and down, so that the hash table grows, shrinks and moves its items. Any
 // reader must find all of a group at one number, in every way of asking, and never
 // go back.
 func TestP03_P08_ReadersSeeWholeBatchesOnly(t *testing.T) {

@@ -24,7 +24,7 @@
 //     then publishes its state with one atomic store.
 //  3. Hash table and anchors thus name the newest item, which may be newer than a reader's
 //     state. An item carries the number of its batch: where that is not above
-//     the number of the state, it is what the state holds, and the reader is done.
+//     the number of the state, it is the item of the state, and the reader is done.
 //     Otherwise the state's own tree is asked, which never changes. A key that is
 //     missing in the hash table is missing in the state unless a later batch removed
 //     something; then, too, the tree is asked.

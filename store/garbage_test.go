@@ -36,7 +36,7 @@ func TestLongListsOfABatchAreNotKept(t *testing.T) {
 	}
 }
 
-// What the store no longer holds is garbage, whatever the order of writes, and
+// An object that the store no longer holds is garbage, whatever the order of writes, and
 // whether an index entry of its key lives on or not.
 func TestReplacedObjectsAreNotKept(t *testing.T) {
 	s := newStore(t, Options[*thing]{Indexes: map[any]IndexFunc[*thing]{"tag": byTag}})

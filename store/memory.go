@@ -4,14 +4,15 @@ import "unsafe"
 
 // Memory is an estimate of the size of a state, in bytes, without its objects.
 type Memory struct {
-	// Keys has the keys, and the hash table and the tree that find objects by them. An object that is in an index
-	// takes 32 bytes more of it.
+	// Keys has the keys, and the hash table and the tree that find objects by them. An object that
+	// is in an index adds 32 bytes to it.
 	Keys int
 	// Indexes has each index with its values, in the order of [Snapshot.Indexes].
 	Indexes []int
 }
 
-// sampledElements is how many elements of a list are measured, up to twice as many for a short one.
+// sampledElements is the number of elements of a list that are measured, up to twice as many for a
+// short one.
 const sampledElements = 4
 
 // Memory returns an estimate from a few nodes of each tree. It takes some microseconds, whatever
@@ -34,7 +35,8 @@ func (s Snapshot[T]) Memory() Memory {
 	return m
 }
 
-// bytes estimates what a node and the nodes below it take. of measures what entries refer to.
+// bytes estimates the memory of a node and the nodes below it. of measures the memory that entries
+// refer to.
 func (n *node[P, E]) bytes(of func([]E) int) int {
 	return allocated(int(unsafe.Sizeof(*n))) + arraySize(n.entries) + of(n.entries) +
 		arraySize(n.children) + sum(n.children, func(c *node[P, E]) int { return c.bytes(of) })
@@ -75,8 +77,8 @@ func arraySize[X any](list []X) int {
 	return allocated(cap(list) * int(unsafe.Sizeof(x)))
 }
 
-// allocated returns about what an allocation of a size takes: the first size classes of the runtime
-// are 8 bytes apart, the others at least 16.
+// allocated returns about the memory of an allocation of a size: the first size classes of the
+// runtime are 8 bytes apart, the others at least 16.
 func allocated(size int) int {
 	if size <= 32 {
 		return (size + 7) &^ 7

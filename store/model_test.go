@@ -46,7 +46,7 @@ type operation struct {
 	tags   []string
 }
 
-// apply runs operations as one batch and checks what it answers on the way. With
+// apply runs operations as one batch and checks its answers on the way. With
 // abort it panics at the end, and nothing must have happened.
 func (m *modelled) apply(t rapid.TB, operations []operation, version string, abort bool) {
 	t.Helper()

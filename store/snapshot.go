@@ -26,7 +26,7 @@ func (s Snapshot[T]) Get(key string) (object T, ok bool) {
 	return r.object, true
 }
 
-// Len returns how many objects there are.
+// Len returns the number of objects.
 func (s Snapshot[T]) Len() int {
 	if s.state == nil {
 		return 0

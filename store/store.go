@@ -58,7 +58,7 @@ func New[T any](o Options[T]) (*Store[T], error) {
 // a writer.
 func (s *Store[T]) Get(key string) (object T, ok bool) { return s.Snapshot().Get(key) }
 
-// Len returns how many objects there are in the newest state.
+// Len returns the number of objects in the newest state.
 func (s *Store[T]) Len() int { return s.Snapshot().Len() }
 
 // Snapshot returns the newest state, in O(1). Queries that belong together are asked
@@ -96,7 +96,7 @@ func (s *Store[T]) Replace(version string, items iter.Seq2[string, T]) {
 
 // AddIndex adds an index. Its id is a name, or any other value that can be compared with ==:
 // not nil and not "". Objects that the store holds are in the index when AddIndex
-// returns; that costs what setting each of them would. Snapshots taken before do not
+// returns; that costs as much as setting each of them. Snapshots taken before do not
 // have the index. Errors: [ErrIndexExists], [ErrIndexName], [ErrIndexFunc]. An
 // object that the function fails for is no error here, see [IndexError].
 func (s *Store[T]) AddIndex(id any, function IndexFunc[T]) error {
@@ -116,7 +116,7 @@ func (s *Store[T]) AddIndex(id any, function IndexFunc[T]) error {
 	return err
 }
 
-// write runs fn with a batch and publishes what it did. It returns the failures of
+// write runs fn with a batch and publishes its changes. It returns the failures of
 // index functions.
 func (s *Store[T]) write(fn func(*Batch[T])) []IndexError {
 	s.writeMu <- struct{}{}

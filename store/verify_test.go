@@ -113,7 +113,7 @@ func verifyStore[T any](t rapid.TB, s *Store[T]) {
 	}
 }
 
-// verifySnapshot checks that a snapshot says what the model says, in every way of asking.
+// verifySnapshot checks that a snapshot agrees with the model, in every way of asking.
 func verifySnapshot(t rapid.TB, s Snapshot[*thing], model map[string]*thing, indexes map[any]IndexFunc[*thing]) {
 	t.Helper()
 	want := slices.Sorted(maps.Keys(model))
@@ -235,7 +235,7 @@ func keysOf[T any](objects iter.Seq2[string, T]) []string {
 	return keys
 }
 
-// thing is what the tests store.
+// thing is an object that the tests store.
 type thing struct {
 	number int
 	tags   []string

@@ -1,5 +1,5 @@
-// Package tracing has a [Tracer], which makes OpenTelemetry spans of what informers and controllers
-// do.
+// Package tracing has a [Tracer], which makes OpenTelemetry spans of the lists and watches of
+// informers and of the calls of controllers.
 //
 //	informers   ── list, watch ──▶ Tracer ──▶ trace.TracerProvider of the program
 //	controllers ── reconcile  ──▶

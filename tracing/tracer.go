@@ -59,8 +59,8 @@ func attributes(attrs []slog.Attr) []attribute.KeyValue {
 	return converted
 }
 
-// valueOf converts a value. A duration becomes seconds; what has no type of its own in OpenTelemetry
-// becomes text.
+// valueOf converts a value. A duration becomes seconds; a value without a type of its own in
+// OpenTelemetry becomes text.
 func valueOf(v slog.Value) attribute.Value {
 	switch v.Kind() {
 	case slog.KindBool:

@@ -2,7 +2,7 @@ package change
 
 import "fmt"
 
-// Type says what happened to an object. The zero value is not valid.
+// Type is the type of a change. The zero value is not valid.
 type Type uint8
 
 const (
@@ -29,7 +29,7 @@ func (t Type) String() string {
 
 // Change is one change of one object. All handlers share the objects: they are read-only.
 type Change[T any] struct {
-	// Type says what happened.
+	// Type is the type of the change.
 	Type Type
 	// Initial marks an Added of an initial set: of the first list, or of the snapshot that
 	// a late handler starts with.
@@ -37,8 +37,8 @@ type Change[T any] struct {
 	// Tombstone marks a Deleted whose final state is unknown: a list did not have the
 	// object, or its final state could not be used. New is the last known state.
 	Tombstone bool
-	// Moved marks a Tombstone of an object that exists, and has left what the collection selects
-	// because its slot has.
+	// Moved marks a Tombstone of an object that exists, and has left the selection of the
+	// collection because its slot has.
 	Moved bool
 	// Unchanged marks an Updated of a list that has the version and the UID that were known.
 	Unchanged bool

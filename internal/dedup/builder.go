@@ -2,8 +2,8 @@ package dedup
 
 import "unsafe"
 
-// A builder is what the workers of all decoders make objects with: it finds shared parts, and
-// has what is known of the part that is being made.
+// A builder makes objects for the workers of all decoders: it finds shared parts, and has the state
+// of the part that is being made.
 type builder struct {
 	finder
 	own ownStrings
@@ -14,10 +14,10 @@ type builder struct {
 
 // A part is an object or a value in it that is being made.
 type part struct {
-	// owned says that the data being decoded is a copy that belongs to the value that is
+	// owned reports whether the data being decoded is a copy that belongs to the value that is
 	// being made, so that its strings may point into it.
 	owned bool
-	// unshared says that the value holds something that must not be shared: a Quantity with
+	// unshared reports whether the value holds a part that must not be shared: a Quantity with
 	// an address, or one with a number behind a pointer.
 	unshared bool
 	// size counts the bytes that sharing the value would save.

@@ -43,7 +43,7 @@ func (c *compiler) newStats() int32 {
 	return int32(c.plan.stats - 1)
 }
 
-// layout returns the layout of a type, without the fields of drop. An error says that the
+// layout returns the layout of a type, without the fields of drop. An error means that the
 // type cannot be decoded here, or that it is a Secret or leads to one.
 func (c *compiler) layout(t reflect.Type, drop fieldpath.Tree) (*layout, error) {
 	of := variant{t, drop.String(), c.form}

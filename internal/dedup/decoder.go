@@ -15,7 +15,7 @@ import (
 // A Message is a pointer to an API type that can be decoded from protobuf.
 type Message interface{ Unmarshal(data []byte) error }
 
-// Sharing says which parts of objects are shared with other objects.
+// Sharing selects the parts of objects that are shared with other objects.
 type Sharing int
 
 const (
@@ -39,7 +39,7 @@ type Decoder struct {
 	nesting nesting
 }
 
-// A typedDecoder is what decoders of one Go type have in common.
+// A typedDecoder has the fields that decoders of one Go type have in common.
 type typedDecoder struct {
 	table   *Table
 	typ     reflect.Type // a pointer
@@ -179,9 +179,10 @@ func share[W objectWorker](d *typedDecoder, pool *workerPool[W],
 }
 
 // Unmarshal decodes an object into a new one, which must be the zero value of the decoder's type.
-// It keeps nothing of data. It accepts what the generated Unmarshal accepts, and then the object
-// is deeply equal to what that makes, except for the fields of [Decoder.Without]. For data that
-// it rejects, it returns the error of the generated code, and the object is half filled.
+// It keeps nothing of data. It accepts all data that the generated Unmarshal accepts, and then the
+// object is deeply equal to the one that Unmarshal makes, except for the fields of
+// [Decoder.Without]. For data that it rejects, it returns the error of the generated code, and the
+// object is half filled.
 func (d *Decoder) Unmarshal(data []byte, into Message) error {
 	if d.Shares() == nil {
 		done, err := share(&d.typedDecoder, &d.plan.decoders, newProtoWorker, data, into)

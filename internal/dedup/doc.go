@@ -27,7 +27,7 @@
 // hash, then in the table (slots.go), by a seeded hash, in eight neighbouring slots. The content
 // decides, never the hash.
 //
-// Deciding (fieldstats.go) whether to look and what to keep, for each field, in bytes:
+// Deciding (fieldstats.go) whether to look and which values to keep, for each field, in bytes:
 //
 //  1. A hit earns the bytes it saved. A miss costs the search, and a kept value its key and
 //     slot. A field with a negative balance pauses: one value in 32 is tried. A value that
@@ -52,7 +52,7 @@
 //     reads its JSON itself is called with a copy of it; common ones, such as Time, are read
 //     here (structreaders.go).
 //  3. A type that leads to Secrets is not compiled, and in protobuf none with a field of an
-//     unknown kind. [Decoder.Shares] says why.
+//     unknown kind. [Decoder.Shares] has the reason.
 //
 // Decoding protobuf (proto.go):
 //
@@ -88,13 +88,13 @@
 //
 // Secrets, and types that contain them: [IsSecret] is the one rule. A map, and a Go struct in
 // JSON, is a Secret if the decoder's kind or its own says so. A [Sharer] leaves objects alone
-// that may be Secrets ([SharerOptions].NoSecrets), and what has fields that are not exported,
+// that may be Secrets ([SharerOptions].NoSecrets), and values with fields that are not exported,
 // channels or functions.
 //
 // Values with an address to which methods that only read may write, so that the readers of two
 // objects would race: a Quantity, whose String, AsDec and Cmp do, a Go struct in JSON with a field
-// that is not exported, and what contains them. In a map they have no address, and are
-// shared with the map, but for a Quantity whose number is behind a pointer.
+// that is not exported, and values that contain them. In a map they have no address, and are shared
+// with the map, but for a Quantity whose number is behind a pointer.
 //
 // Values of a type that reads its JSON itself, unless its fields are exported strings, bytes and
 // numbers alone.

@@ -19,7 +19,7 @@ const (
 	// leastExpected and mostExpected bound the bytes of a value that is expected. Smaller ones
 	// are cut as fast; the keys take up to 1 MiB.
 	leastExpected, mostExpected = 32, 4 << 10
-	// aroundBegin is how many bytes before the beginning of a value, and from there on, tell
+	// aroundBegin is the number of bytes before the beginning of a value, and after it, that tell
 	// it from others.
 	aroundBegin = 16
 )

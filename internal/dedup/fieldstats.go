@@ -58,7 +58,8 @@ func (s *fieldStats) gain(saved int) {
 }
 
 // miss counts an attempt that found nothing, where keeping the value takes cost bytes and finding
-// it saves size bytes. It reports whether to keep it. seen says that the value was missed before.
+// it saves size bytes. It reports whether to keep it. seen reports whether the value was missed
+// before.
 func (s *fieldStats) miss(cost, size int, seen bool) bool {
 	early := s.keepsEarly()
 	s.keptInVain(cost)

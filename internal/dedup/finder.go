@@ -8,7 +8,7 @@ import (
 )
 
 // A finder finds shared strings and values for the objects of one goroutine, and keeps new
-// ones. [fieldStats] and samples decide what it looks for.
+// ones. [fieldStats] and samples decide which ones it looks for.
 type finder struct {
 	table   *Table
 	sharing Sharing
@@ -52,7 +52,7 @@ func (f *finder) sample() bool {
 
 // text returns a shared string with this content, whose mix is m, or nil. Sharing it saves
 // that many bytes. A string that the object has in own already is not shared: that it comes
-// twice in one object says nothing of others, and the two become one copy.
+// twice in one object says nothing about others, and the two become one copy.
 func (f *finder) text(s *fieldStats, m uint64, content []byte, saved int, own *ownStrings) *string {
 	slot := &f.recent.texts[m>>f.recent.shift]
 	if text := *slot; text != nil && *text == string(content) {
@@ -91,7 +91,7 @@ func (f *finder) text(s *fieldStats, m uint64, content []byte, saved int, own *o
 }
 
 // decoded returns the value that was decoded from these bytes in a key space. If there is
-// none, its address is nil, and kept says whether to keep a new one, by the hash h.
+// none, its address is nil, and kept reports whether to keep a new one, by the hash h.
 func (f *finder) decoded(s *fieldStats, space *keySpace,
 	key []byte) (v value, h uint64, kept bool) {
 	slot := &f.recent.values[(mix(key)^space.salt)>>f.recent.shift]
@@ -112,7 +112,7 @@ func (f *finder) decoded(s *fieldStats, space *keySpace,
 }
 
 // lookUp looks for a value in the table, as findValue does. Sharing it saves size bytes. If
-// there is none, kept says whether to keep a new one.
+// there is none, kept reports whether to keep a new one.
 func (f *finder) lookUp(s *fieldStats, h uint64, space *keySpace, key []byte,
 	equal func(value) bool, size int) (e *valueEntry, v value, kept bool) {
 	t := f.table
@@ -183,8 +183,8 @@ const (
 	mostRecent  = 10 // and after manyObjects
 	manyObjects = 256
 
-	// maxRecentText and maxRecentKey bound what is remembered, and with it the memory: to
-	// 256 KiB of strings and 1 MiB of keys, in the worst case.
+	// maxRecentText and maxRecentKey bound the strings and keys that are remembered, and with them
+	// the memory: to 256 KiB of strings and 1 MiB of keys, in the worst case.
 	maxRecentText = 256
 	maxRecentKey  = 1 << 10
 )

@@ -92,7 +92,7 @@ func onlyField(data []byte) (content []byte, ok bool) {
 }
 
 // decodeQuantity reads a Quantity. A large or very precise one points to a number that every copy
-// of the Quantity shares and that Add changes in place; what contains such a one is not shared.
+// of the Quantity shares and that Add changes in place; a value with such a Quantity is not shared.
 func decodeQuantity(w *protoWorker, data []byte, to unsafe.Pointer) bool {
 	if len(data) == 0 {
 		return true
@@ -145,7 +145,7 @@ func parsesSlowly(number []byte) bool {
 }
 
 // decodeFields reads a FieldsV1. The bytes of one build variant are set here, because the
-// method leaves room behind them, where two users who append to them would both write.
+// method leaves room behind them, where two users that append to them would both write.
 func decodeFields(w *protoWorker, data []byte, to unsafe.Pointer) bool {
 	if len(data) == 0 {
 		return true

@@ -18,9 +18,9 @@ type plan struct {
 	stats   int            // number of fieldStats that a worker has
 	types   []reflect.Type // of the layouts, by their index
 	generic []field        // of values in interfaces, by name; nil if the type has none
-	// hasMetadata says that encoded objects begin with their metadata.
+	// hasMetadata reports whether encoded objects begin with their metadata.
 	hasMetadata bool
-	// mayHoldSecret says that an object may be a Secret unless its kind says otherwise.
+	// mayHoldSecret reports whether an object may be a Secret unless its kind excludes that.
 	mayHoldSecret bool
 
 	decoders workerPool[*protoWorker]
@@ -111,17 +111,17 @@ type layout struct {
 	names []string
 	slots []uint8
 	shift uint
-	// read reads the values of types that read JSON themselves. alone says that they must not
+	// read reads the values of types that read JSON themselves. alone reports whether they must not
 	// be shared.
 	read  func(w *structWorker, l *layout, i uint32, to unsafe.Pointer) bool
 	alone bool
 
-	// flat says that the value holds no pointers.
+	// flat reports whether the value holds no pointers.
 	flat bool
-	// selfWriting says that methods which only read may write to a value with an address: a
+	// selfWriting reports whether methods which only read may write to a value with an address: a
 	// Quantity stands in it or, for a StructDecoder, a field that is not exported.
 	selfWriting bool
-	// opaque says why a Sharer does not look into values of the type.
+	// opaque is the reason for which a Sharer does not look into values of the type.
 	opaque error
 }
 
@@ -145,7 +145,7 @@ const (
 	kindUnknown  // of a type that a StructDecoder cannot decode
 )
 
-// A mapKind says of which kind a map is. All except the last have strings as keys.
+// A mapKind is the kind of a map. All except the last have strings as keys.
 type mapKind uint8
 
 const (

@@ -19,7 +19,7 @@ type MapDecoder struct {
 	drop    fieldpath.Tree
 	omitted *omitted
 	reason  error
-	// strings is how many strings the last object had for itself.
+	// strings is the number of strings that the last object had for itself.
 	strings atomic.Int32
 
 	counts decoderCounts
@@ -49,11 +49,11 @@ func (d *MapDecoder) Shares() error { return d.reason }
 // Stats returns the decoder's counts.
 func (d *MapDecoder) Stats() DecoderStats { return d.counts.stats() }
 
-// Unmarshal decodes an object. It keeps nothing of data. It accepts what the API machinery
-// accepts, and then the object is deeply equal to what that makes, except for the fields
-// that are left out; it returns its error for what it rejects. The map of the object itself
-// is always new and may be changed. A JSON null is a nil map. An object whose own kind is
-// Secret is decoded for itself.
+// Unmarshal decodes an object. It keeps nothing of data. It accepts all data that the API machinery
+// accepts, and then the object is deeply equal to the one that the API machinery makes, except for
+// the fields that are left out. For data that the API machinery rejects, it returns the error of
+// the API machinery. The map of the object itself is always new and may be changed. A JSON null is
+// a nil map. An object whose own kind is Secret is decoded for itself.
 func (d *MapDecoder) Unmarshal(data []byte) (map[string]any, error) {
 	if d.reason != nil {
 		return d.unshared(data)

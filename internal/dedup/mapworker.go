@@ -256,7 +256,7 @@ func (w *mapWorker) buildShared(i uint32, path int32, omit *omitted, h uint64,
 	return made
 }
 
-// A surrounding is what a worker comes back to after a shared part.
+// A surrounding is the state that a worker comes back to after a shared part.
 type surrounding struct {
 	source
 	part

@@ -45,7 +45,7 @@ type quantityBits struct {
 	format string
 }
 
-// fieldsAreBytes says that the layout of a FieldsV1 is that of its only field, a []byte. With
+// fieldsAreBytes reports whether the layout of a FieldsV1 is that of its only field, a []byte. With
 // the build tag fieldsv1string, it is a handle to a string.
 var fieldsAreBytes = fieldsType.Field(0).Type == reflect.TypeFor[[]byte]()
 

@@ -102,7 +102,7 @@ func (n nesting) exceeds(data []byte, most int) bool {
 var ErrGroups = fmt.Errorf("proto: more than %d bytes that may begin a group, "+
 	"in data that is not as Go encodes it", maxGroups)
 
-// maxGroups is how many groups the generated code can take: a level is a call that needs
+// maxGroups is the number of groups that the generated code can take: a level is a call that needs
 // about 100 bytes of the stack, of which there is 250 MB at least.
 const maxGroups = 1 << 20
 

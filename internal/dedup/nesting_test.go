@@ -101,7 +101,7 @@ func TestNestingOfAPITypes(t *testing.T) {
 	}
 }
 
-// FuzzNesting scans any bytes, and any bytes at a depth: the depth is what counts.
+// FuzzNesting scans any bytes, and any bytes at a depth, because the depth decides.
 func FuzzNesting(f *testing.F) {
 	f.Add([]byte("\x12\x00"), 3)
 	f.Add(nested(nil, 5, 4, 2), maxNesting-1)

@@ -28,9 +28,9 @@ func (w *protoWorker) decode(data []byte, to unsafe.Pointer) (ok bool, refused e
 	return ok, w.endObject(ok)
 }
 
-// message decodes the fields of a message. It returns false for everything that is not
-// exactly what Go's encoders of API types write: known fields in rising order, each in one
-// place, each of its wire type. Other legal forms are left to the generated code.
+// message decodes the fields of a message. It returns false for everything but the exact output of
+// Go's encoders of API types: known fields in rising order, each in one place, each of its wire
+// type. Other legal forms are left to the generated code.
 func (w *protoWorker) message(l *layout, data []byte, to unsafe.Pointer) bool {
 	if l.decode != nil {
 		return l.decode(w, data, to)

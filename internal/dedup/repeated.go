@@ -37,7 +37,7 @@ func element(data []byte, i, width int) (content []byte, next int) {
 	return data[start:end:end], end
 }
 
-// tagWidth returns how many bytes of a tag countElements expects.
+// tagWidth returns the number of bytes of a tag that countElements expects.
 func tagWidth(t uint32) int {
 	if t < 0x80 {
 		return 1

@@ -3,8 +3,8 @@ package dedup
 import "sync/atomic"
 
 // A seenFilter remembers which hashes were seen, and in which object first, approximately:
-// it forgets, and takes one hash in some millions for another. It decides only what is worth
-// keeping.
+// it forgets, and takes one hash in some millions for another. It decides only which values are
+// worth keeping.
 type seenFilter struct {
 	// marks have 24 bits of a hash, of which one is always set, above an objectTag.
 	marks atomic.Pointer[[]atomic.Uint32]

@@ -20,9 +20,9 @@ type Sharer struct {
 
 // SharerOptions configure a sharer. The zero value shares all.
 type SharerOptions struct {
-	// Sharing says which parts are shared; 0 means ShareAll.
+	// Sharing selects the parts that are shared; 0 means ShareAll.
 	Sharing Sharing
-	// NoSecrets says that there are no Secrets among objects without a kind, which metadata
+	// NoSecrets states that there are no Secrets among objects without a kind, which metadata
 	// and a program's own structs often are. Without it, those are left alone: maps,
 	// metadata, and structs of Go types outside k8s.io/api that have a field for the data of
 	// a Secret, or no field that Secrets lack.
@@ -85,7 +85,7 @@ func (s *Sharer) leave(obj any, why error) any {
 type SharerStats struct {
 	// Shared objects were searched for parts that others have.
 	Shared int64 `json:"shared,omitzero"`
-	// Alone objects were left as they were, and WhyAlone says why the first one was. Healthy
+	// Alone objects were left as they were, and WhyAlone is the reason of the first one. Healthy
 	// is 0 or all.
 	Alone    int64 `json:"alone,omitzero"`
 	WhyAlone error `json:"-"`

@@ -30,8 +30,8 @@ func keenSharer(t *testing.T, s *Sharer, typ reflect.Type) {
 	}
 }
 
-// shareOne shares an object and checks that the result is the same object, and that what
-// was given is as it was.
+// shareOne shares an object and checks that the result is the same object, and that the given
+// object is as it was.
 func shareOne(t *testing.T, s *Sharer, given runtime.Object) runtime.Object {
 	t.Helper()
 	before, had := given.DeepCopyObject(), memories(reflect.ValueOf(given), nil)
@@ -110,7 +110,7 @@ func empty(pointer reflect.Type) bool {
 	return pointer.Kind() == reflect.Pointer && pointer.Elem().Size() == 0
 }
 
-// haveInCommon returns how many parts an object has in common with the i-th one of
+// haveInCommon returns the number of parts that an object has in common with the i-th one of
 // those before, and checks that no Quantity is among them.
 func haveInCommon(t *testing.T, result runtime.Object, before []runtime.Object, i int) (common int) {
 	t.Helper()

@@ -13,7 +13,7 @@ type hasher struct {
 	seed maphash.Seed
 	key  uint64
 
-	// failed says that the value holds something that must not be shared or is not looked into.
+	// failed reports whether the value holds a part that must not be shared or is not looked into.
 	failed bool
 	size   int // bytes of memory behind the pointers of the value
 	depth  int

@@ -107,7 +107,7 @@ func cloneEntries[V any](w *shareWorker, keys int32, v value, clone func(string,
 	return value{mapAt(copied), 1}
 }
 
-// cloneMap returns a copy of a map that has nothing in common with it but what must not be
+// cloneMap returns a copy of a map that has nothing in common with it but data that must not be
 // written to.
 func (w *shareWorker) cloneMap(f *field, v value) value {
 	l := f.elem

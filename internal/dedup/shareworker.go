@@ -18,7 +18,8 @@ type shareWorker struct {
 	// saved counts the bytes that shared values save, and searched those that were looked
 	// through for them.
 	saved, searched int
-	// objectStats are those of whole objects, and sampled says that the current one is a sample.
+	// objectStats are those of whole objects, and sampled reports whether the current one is a
+	// sample.
 	objectStats fieldStats
 	sampled     bool
 	depth       int
@@ -43,9 +44,10 @@ const (
 	maxWhole = 1 << 16
 	// costObject is the cost of an object in which little was found.
 	costObject = 128
-	// copyPerSaved is how many bytes a copy of a value may take for one that it saves.
+	// copyPerSaved is the number of bytes that a copy of a value may take for one that it saves.
 	copyPerSaved = 3
-	// hashedPerCost is how many bytes are hashed in the time that it takes to allocate one.
+	// hashedPerCost is the number of bytes that are hashed in the time that it takes to allocate
+	// one.
 	hashedPerCost = 8
 )
 

@@ -22,7 +22,7 @@ type entryOf[E any] interface {
 	cost() int       // in bytes
 	same(as *E) bool // reports whether both are entries for the same value
 	dead() bool      // reports whether the value is no longer in memory
-	// expired reports at a sweep whether to drop the entry; full says that the table is over
+	// expired reports at a sweep whether to drop the entry; full reports whether the table is over
 	// its budget.
 	expired(full bool) bool
 }
@@ -102,7 +102,7 @@ func (s *slotTable[E, P]) crowded(h uint64, e *E) bool {
 }
 
 // grow makes a table of twice the size, or of the same size if most entries are dead. It
-// returns the cost of the entries that are gone, and how many of them were dead.
+// returns the cost of the entries that are gone, and the number of dead ones among them.
 func (s *slotTable[E, P]) grow() (freed, dropped int) {
 	old := *s.slots.Load()
 	alive := 0

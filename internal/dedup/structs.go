@@ -32,11 +32,11 @@ func (d *StructDecoder) Without(paths ...string) (*StructDecoder, error) {
 }
 
 // Unmarshal decodes an object into a new one, which must be the zero value of the decoder's type.
-// It keeps nothing of data. It accepts what the API machinery accepts, and then the object is
-// deeply equal to what that makes, except for the fields of [StructDecoder.Without]. For data that
-// it rejects, it returns the error of the API machinery, and the object is half filled. It reports
-// whether the object is shared: one whose own kind is Secret, and one that is left to the API
-// machinery, is decoded for itself.
+// It keeps nothing of data. It accepts all data that the API machinery accepts, and then the object
+// is deeply equal to the one that the API machinery makes, except for the fields of
+// [StructDecoder.Without]. For data that it rejects, it returns the error of the API machinery, and
+// the object is half filled. It reports whether the object is shared: one whose own kind is Secret,
+// and one that is left to the API machinery, is decoded for itself.
 func (d *StructDecoder) Unmarshal(data []byte, into any) (shared bool, err error) {
 	if d.Shares() == nil {
 		done, err := share(&d.typedDecoder, &d.plan.structs, newStructWorker, data, into)

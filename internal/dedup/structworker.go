@@ -169,8 +169,8 @@ func (w *structWorker) number(kind reflect.Kind, size uintptr, t *wire.Token) (u
 	}
 }
 
-// target returns what a pointer, a slice or a map is to have: what was decoded before from the
-// same bytes for the same type, if that is still in use, or something new.
+// target returns the value of a pointer, a slice or a map: one that was decoded before from the
+// same bytes for the same type, if that is still in use, or a new one.
 func (w *structWorker) target(f *field, i uint32) (value, bool) {
 	t := &w.tokens.All[i]
 	if f.kind == kindSlice && t.Kind != wire.Array || f.kind == kindMap && t.Kind != wire.Object {
@@ -202,7 +202,7 @@ func (w *structWorker) target(f *field, i uint32) (value, bool) {
 	return v, ok
 }
 
-// build makes what a pointer, a slice or a map is to have.
+// build makes the value of a pointer, a slice or a map.
 func (w *structWorker) build(f *field, i uint32) (v value, ok bool) {
 	i = w.tokens.Open(i)
 	if f.kind == kindMap {
@@ -230,7 +230,7 @@ func (w *structWorker) build(f *field, i uint32) (v value, ok bool) {
 	return v, true
 }
 
-// element decodes an element of a slice, or what a pointer points to.
+// element decodes an element of a slice, or the value that a pointer points to.
 func (w *structWorker) element(f *field, i uint32, to unsafe.Pointer) bool {
 	if f.elem.kind == kindString {
 		return w.text(f.inner, &w.tokens.All[i], (*string)(to))

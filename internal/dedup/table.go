@@ -9,7 +9,7 @@ import (
 
 // A Table has decoded strings and values by their bytes, so that the same bytes give the
 // same value. The zero value is ready. Any number of decoders may use it at once, and should:
-// what one of them has decoded is shared with the others. A Table must not be copied.
+// the values that one of them has decoded are shared with the others. A Table must not be copied.
 type Table struct {
 	// MaxBytes bounds the memory of the table: the keys of values, the strings, and the
 	// memory to find them. 0 means a tenth of the live heap after the last garbage
@@ -55,7 +55,7 @@ const (
 	maintainEvery       = 64
 	valueSlotsPerObject = 4
 
-	// textSlotsPerObject is how many slots of strings are swept for each object, and
+	// textSlotsPerObject is the number of slots of strings that are swept for each object, and
 	// textSlotsInNeed while the table is more than half full.
 	textSlotsPerObject, textSlotsInNeed = 2, 8
 

@@ -1,7 +1,7 @@
-// Package delta orders what producers learn about a collection and hands it on as settled
-// batches. A [Queue] takes each [Event] and each list of [Item] values in order of arrival
-// and gives its one consumer a [Batch] of changes, resolved against the [Known] state. A
-// [Mark] says which version a partition has reached.
+// Package delta orders the events that producers report about a collection and hands them on as
+// settled batches. A [Queue] takes each [Event] and each list of [Item] values in order of arrival
+// and gives its one consumer a [Batch] of changes, resolved against the [Known] state. A [Mark] has
+// the version that a partition has reached.
 //
 // The package knows no Kubernetes. A producer is usually a reflector, the consumer a cache;
 // Known is a snapshot of that cache.
@@ -18,7 +18,7 @@
 // replaced at once. A removal is queued behind the changes before it, and deletes everything
 // known of its partitions.
 //
-// # What becomes of an event
+// # How an event is resolved
 //
 //  1. Push adds events to the run at the end of the queue. A Replace (a relist) is a segment
 //     of its own, so it is staged and atomic. A Resync token ends the run it is added to. A
@@ -30,22 +30,22 @@
 //  4. A Delete of a known key is Deleted: Old is the known state, New the final one. A Gone
 //     is the same where the final state cannot be used: Old and New are the known state, and
 //     the change is a tombstone.
-//  5. Events that say nothing new are dropped and counted, see [Queue.Stale]: an event older
+//  5. Events that bring nothing new are dropped and counted, see [Queue.Stale]: an event older
 //     than the known state; a Set of the same non-empty UID and an equal version; the Delete
 //     or Gone of an unknown key; a Set of an unknown key that is not newer than its recent
 //     delete, or older than the last list of its partition, which would have named it.
 //     A Delete whose version equals the known one is applied: some servers send the last
 //     state instead of the final one. Versions that [Options.Compare] cannot compare are not
-//     compared: what arrives is applied (P2).
+//     compared: the event is applied (P2).
 //  6. A Merged is a Set from a list of some objects of the partition, beside its watch. It may be
 //     older than the partition's last list, which did not ask for that object.
 //  7. [Queue.Leave] ends known objects that exist, and are not wanted any more: tombstones that are
 //     marked as moved. The memory of deletes does not have them.
 //
-// # What a Replace does
+// # How a Replace is resolved
 //
-//  1. A list older than the version its partition has reached, counting what is pending, is
-//     refused with [ErrOlder]. A key deleted since would come back.
+//  1. A list older than the version its partition has reached, pending events included, is refused
+//     with [ErrOlder]. A key deleted since would come back.
 //  2. The items are ordered by key where they are not already. Of several with one key the
 //     newest holds, or the last where versions do not compare.
 //  3. Pop walks items and Known.Prefix(partition) side by side, without a table of keys. Known
@@ -76,10 +76,10 @@
 // Describe or process runs; Compare may be called with it held.
 //
 // Less formally: producers only append, and wait when the consumer is far behind. The consumer
-// alone works out what changed. Nothing counts as reached before the consumer has applied it.
+// alone works out the changes. Nothing counts as reached before the consumer has applied it.
 //
 // If process panics or ends its goroutine, the panic passes through Pop and the queue is
-// closed, because nobody knows how much of the batch was applied. The batch is not handed out
+// closed, because it is not known how much of the batch was applied. The batch is not handed out
 // again and still counts in Len. Later calls return an [ErrClosed] that mentions the panic.
 //
 // # Memory

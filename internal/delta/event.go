@@ -33,7 +33,7 @@ type Event[T any] struct {
 	Item[T]
 }
 
-// Mark says which version a partition has reached.
+// Mark has the version that a partition has reached.
 type Mark struct {
 	Partition string
 	Version   string

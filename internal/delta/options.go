@@ -28,9 +28,9 @@ type Options[T any] struct {
 	Describe func(T) (version, uid string)
 	// Compare orders two versions of one collection: negative if a is before b, 0 if equal,
 	// positive if after; ok is false where they cannot be ordered. It must be safe for
-	// concurrent use and not call the queue. Nil: nothing is compared, what arrives is applied;
-	// for producers whose objects and lists do not take versions from one sequence, as fakes
-	// do. See [CompareDecimal].
+	// concurrent use and not call the queue. Nil: nothing is compared, and every event and item is
+	// applied. That is for producers whose objects and lists do not take versions from one
+	// sequence, as fakes do. See [CompareDecimal].
 	Compare func(a, b string) (order int, ok bool)
 	// Partitions are the key prefixes with a producer each, for example "ns1/" and "ns2/".
 	// None may be a prefix of another. Empty: one partition "", for all keys.
@@ -47,7 +47,7 @@ type Options[T any] struct {
 
 // ReplaceOptions configures one [Queue.Replace].
 type ReplaceOptions struct {
-	// NewHistory says that the list begins a new history of its partition: versions from
+	// NewHistory marks a list that begins a new history of its partition: versions from
 	// before it mean nothing.
 	NewHistory bool
 	// Stays are the keys of objects that the list has in a state that cannot be used: the state
@@ -55,7 +55,7 @@ type ReplaceOptions struct {
 	// an item, the item's state counts.
 	Stays []string
 	// Moved reports whether an object that is known and not in the list has left the collection,
-	// and may still exist: its end is marked Moved. nil says so of none.
+	// and may still exist: its end is marked Moved. nil marks none.
 	Moved func(key, uid string) bool
 }
 

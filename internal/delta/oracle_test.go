@@ -26,8 +26,8 @@ type oracle struct {
 	stale   uint64
 }
 
-// before reports whether version a is older than b, and same whether they are equal; neither
-// for what is not a version.
+// before reports whether version a is older than b, and same whether they are equal; neither for
+// texts that are no versions.
 func compareVersions(a, b string) (before, same bool) {
 	x, err1 := strconv.ParseUint(a, 10, 64)
 	y, err2 := strconv.ParseUint(b, 10, 64)

@@ -25,7 +25,7 @@ func TestPartitionAddedLaterIsListedWithoutTheInitialMark(t *testing.T) {
 	r.expect("b/y@2#Y>b/y@8#Y")
 }
 
-// Each partition has a history of its own: what another one has listed makes nothing old.
+// Each partition has a history of its own: the list of another one makes nothing old.
 func TestPartitionAddedLaterHasAHistoryOfItsOwn(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{Partitions: []string{"a/", "b/"}})
 	r.must(r.AddPartition("c/"))

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Queue puts what producers report about a collection in order and hands it to one consumer as
-// batches of changes. The package documentation has its rules. Create it with [New].
+// Queue puts the events that producers report about a collection in order and hands them to one
+// consumer as batches of changes. The package documentation has its rules. Create it with [New].
 //
 // It starts no goroutines. Producers append to segments; the goroutine in Pop takes the first
 // one, and alone uses resolver.
@@ -103,7 +103,7 @@ func (q *Queue[T]) Stale() uint64 {
 // process has returned does Len fall. A batch with nothing in it is skipped without a call.
 // Errors: ErrClosed, ErrBusy, or that of the context, which is not looked at again once a batch
 // is taken. process must not wait for the queue: no Pop, and nothing that waits for room. The
-// package documentation says what happens if it panics.
+// package documentation describes what happens if it panics.
 func (q *Queue[T]) Pop(ctx context.Context, process func(Batch[T])) error {
 	if process == nil {
 		return errors.New("delta: Pop without a process function")
@@ -159,8 +159,8 @@ func (q *Queue[T]) takeLocked(ctx context.Context) (*segment[T], error) {
 	}
 }
 
-// processLocked resolves a taken segment and calls process, with the lock free meanwhile, and
-// then notes what the batch has reached. It reports whether process was called. If resolving or
+// processLocked resolves a taken segment and calls process, with the lock free meanwhile, and then
+// notes that the batch is applied. It reports whether process was called. If resolving or
 // processing panics, the queue is closed.
 func (q *Queue[T]) processLocked(s *segment[T], process func(Batch[T])) (called bool) {
 	listed := s.unlisted()

@@ -111,7 +111,7 @@ func TestPopPassesOverWhatSaysNothing(t *testing.T) {
 	})
 }
 
-// A batch that is larger than what is kept for reuse is handed on once.
+// A batch that is larger than the arrays that are kept for reuse is handed on once.
 func TestLargeBatchIsHandedOnOnce(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
 	var changes []delta.Event[*object]

@@ -73,7 +73,7 @@ func TestConcurrentProducersAndReaders(t *testing.T) {
 }
 
 // produce is the producer of one partition: a change a round, now and then a list or a
-// bookmark. It leaves in live what must be in the cache at the end.
+// bookmark. It leaves in live the objects that must be in the cache at the end.
 func produce(ctx context.Context, r *rig, prefix string, rounds, keys int, live map[string]*object) error {
 	for v := 1; v <= rounds; v++ {
 		key := prefix + "k" + strconv.Itoa(v*v%keys)

@@ -12,7 +12,7 @@ import (
 // the run; a longer run has a table.
 const scanLength = 16
 
-// resolver works out what a segment changes. It belongs to the goroutine that pops.
+// resolver works out the changes of a segment. It belongs to the goroutine that pops.
 type resolver[T any] struct {
 	describe        func(T) (version, uid string)
 	compare         func(a, b string) (order int, ok bool)
@@ -33,7 +33,7 @@ type state[T any] struct {
 	exists       bool
 }
 
-// end forgets the batch and returns how many of its events and items were dropped.
+// end forgets the batch and returns the number of its events and items that were dropped.
 func (r *resolver[T]) end() uint64 {
 	stale := r.stale
 	r.known, r.stale = nil, 0

@@ -17,8 +17,8 @@ func TestKnownStateDecidesAddOrUpdate(t *testing.T) {
 	r.expectStale(1) // the second delete
 }
 
-// The same rules hold for what is known and for what an earlier change of the batch, short or
-// long, has left.
+// The same rules hold for the known state and for the state that an earlier change of the batch,
+// short or long, has left.
 func TestP02_StaleAndRepeatedChanges(t *testing.T) {
 	last := state("a", 50, "A")
 	for _, test := range []struct {

@@ -151,7 +151,7 @@ func texts(b delta.Batch[*object]) []string {
 	return out
 }
 
-// rig is a queue over a cache, with what the batches popped by it have reached.
+// rig is a queue over a cache, with the versions that the popped batches have reached.
 type rig struct {
 	*testing.T
 	*delta.Queue[*object]
@@ -217,7 +217,7 @@ func (r *rig) process(during func(delta.Batch[*object])) {
 	}))
 }
 
-// apply applies a batch to the cache and notes what it has reached.
+// apply applies a batch to the cache and notes the versions that it has reached.
 func (r *rig) apply(b delta.Batch[*object]) {
 	r.Helper()
 	r.cache.apply(b)
@@ -246,7 +246,7 @@ func items(objects ...*object) []delta.Item[*object] {
 	return out
 }
 
-// taken is what a Pop handed on, safe to keep.
+// taken is a copy of a batch that Pop handed on.
 type taken struct {
 	deltas           []string
 	marks            []delta.Mark
@@ -287,8 +287,8 @@ func (r *rig) expectStale(want uint64) {
 	}
 }
 
-// idleContext ends when somebody begins to wait for its end: a Pop with it takes what is there
-// and does not wait.
+// idleContext ends when somebody begins to wait for its end: a Pop with it takes the pending
+// changes and does not wait.
 type idleContext struct {
 	context.Context
 	ended bool

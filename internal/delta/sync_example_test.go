@@ -26,7 +26,7 @@ func Example_sync() {
 	report := func(when string) {
 		fmt.Printf("%-26s queue %d  cache %d  synced %t\n", when, queue.Len(), cache.Len(), synced)
 	}
-	// apply is what an informer's processor does with a batch.
+	// apply applies a batch as an informer's processor does.
 	apply := func(batch delta.Batch[string]) {
 		cache.Update(func(b *store.Batch[string]) {
 			for _, d := range batch.Changes {

@@ -109,7 +109,7 @@ func isClosed(ch <-chan struct{}) bool {
 func (c *Collection[T]) IsStopped() bool { return c.stopped.Load() }
 
 // End ends the run, and closes a collection that was never claimed. It does not wait.
-// released says that no handle is left.
+// released reports whether no handle is left.
 func (c *Collection[T]) End(released bool) {
 	if c.end(released) {
 		c.queue.Close()

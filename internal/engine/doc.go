@@ -15,8 +15,8 @@
 //     while the collection runs. Where only the server knows whether objects of the type have
 //     a namespace, the parts are replaced when it has answered (scope.go).
 //  3. One goroutine, the processor, applies a batch of the queue: first the store, then the
-//     progress that waiters see, then the log (apply.go). Nothing else changes what is cached,
-//     except the writes by hand that client-go's API allows.
+//     progress that waiters see, then the log (apply.go). Nothing else changes the cache, except
+//     the writes by hand that client-go's API allows.
 //  4. A handler joins under the lock that the processor holds for a batch. So the snapshot
 //     that it starts from is the same state as the end of the log.
 //  5. Resyncs pass through the queue, so that each comes in order with the changes

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// quietTime is how long an object stays unchanged before its parts are shared, at least.
+	// quietTime is the least time for which an object stays unchanged before its parts are shared.
 	quietTime = 10 * time.Second
-	// sharedAtOnce is how many shared objects are cached together. Batches wait meanwhile:
-	// about 0.1 ms.
+	// sharedAtOnce is the number of shared objects that are cached together. Batches wait
+	// meanwhile: about 0.1 ms.
 	sharedAtOnce = 32
 )
 

@@ -44,7 +44,7 @@ type Options[T any] struct {
 	// themselves. It returns an equal object, and is called from several goroutines. Share is
 	// called when Run begins; nil, and a nil function, share nothing.
 	Share func() func(T) T
-	// Known returns what a batch is compared with; nil is the cache.
+	// Known returns the state that a batch is compared with; nil is the cache.
 	Known func(cache store.Snapshot[T]) delta.Known[T]
 	// BeforeApply may correct a batch; Observe receives its changes when the cache holds
 	// them and no handler has received them. No other batch is applied meanwhile. nil is
@@ -57,9 +57,9 @@ type Options[T any] struct {
 	Background []func(context.Context)
 	// Resync replaces the rule of resyncs; the zero value leaves it.
 	Resync ResyncRule
-	// StopGrace is how long a stop waits for handlers; 0 means 10 s. Then OnStuck is called
-	// with an error that names them, and the wait begins anew; with a nil OnStuck, Run returns
-	// the error.
+	// StopGrace is the longest time that a stop waits for handlers; 0 means 10 s. Then OnStuck is
+	// called with an error that names them, and the wait begins anew; with a nil OnStuck, Run
+	// returns the error.
 	StopGrace time.Duration
 	OnStuck   func(error)
 	// OnNamespaces is called with the namespaces after a change of them. It must not call

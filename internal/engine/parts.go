@@ -61,7 +61,7 @@ type runningPart[T any] struct {
 	received  countingSource   // nil if the source does not say
 }
 
-// decodingSource is a source that counts what it has decoded.
+// decodingSource is a source that counts the objects that it has decoded.
 type decodingSource interface {
 	DecodingStats() source.DecodingStats
 }

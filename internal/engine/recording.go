@@ -34,7 +34,7 @@ func (r *recording) rewind() {
 	}
 }
 
-// event reports what may be a reason to keep a recording. It may block.
+// event reports an event that may be a reason to keep a recording. It may block.
 func (r *recording) event(reason string) {
 	if ring := r.ring.Load(); ring != nil {
 		ring.Event(reason, r.informer)
@@ -88,7 +88,7 @@ func (c *Collection[T]) base(p *part[T]) tape.Base {
 	}
 }
 
-// stuckInterval is how often recorded informers are searched for stuck handlers.
+// stuckInterval is the period of the search of recorded informers for stuck handlers.
 const stuckInterval = 5 * time.Second
 
 // reportEvents starts the goroutine that reports handlers that become stuck, and servers that went
@@ -118,7 +118,7 @@ func (c *Collection[T]) reportEvents() {
 	})
 }
 
-// stuckHandlers returns how many handlers are stuck.
+// stuckHandlers returns the number of stuck handlers.
 func (c *Collection[T]) stuckHandlers() (stuck int) {
 	for _, s := range c.log.Subscriptions() {
 		if HandlerHealth(s).State == health.HandlerStuck {

@@ -78,7 +78,7 @@ func (c *Collection[T]) keepResyncTime(ctx context.Context) {
 	}
 }
 
-// resync replays the cache to the handler of a token, or says that a merge is applied.
+// resync replays the cache to the handler of a token, or reports that a merge is applied.
 func (c *Collection[T]) resync(token any) {
 	switch token := token.(type) {
 	case *fanout.Subscription[T]:

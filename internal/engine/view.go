@@ -26,8 +26,8 @@ func (c *Collection[T]) Object(key string) (any, bool) {
 	return obj, ok
 }
 
-// sampledRun is how many neighbours a sample has in a row. Neighbours often share more with each
-// other than with others.
+// sampledRun is the number of neighbours that a sample has in a row. Neighbours often share more
+// with each other than with others.
 const sampledRun = 8
 
 // Sample returns up to n cached objects: rows of neighbours at equal distances.
@@ -45,7 +45,7 @@ func (c *Collection[T]) Sample(n int) (objects []any) {
 	return objects
 }
 
-// Usage describes what the cache takes beside its objects.
+// Usage describes the memory of the cache beside its objects.
 func (c *Collection[T]) Usage() inspect.Usage {
 	snapshot := c.store.Snapshot()
 	memory := snapshot.Memory()

@@ -91,8 +91,8 @@ func (b *backlog[T]) endIncarnation(o open[T]) {
 	}
 }
 
-// addState is add for ConflateState. An entry of type Added says that the
-// handler does not know the key; of any other, Old is what the handler saw last.
+// addState is add for ConflateState. The handler does not know the key of an entry of type Added;
+// in any other entry, Old is the state that the handler saw last.
 func (b *backlog[T]) addState(n *change.Change[T]) {
 	p := b.keys[n.Key].update
 	switch {

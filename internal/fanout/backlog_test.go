@@ -99,8 +99,8 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// folded returns what a handler receives after a sequence of notifications of one
-// key "a", each written as add 1, update 1→2, …
+// folded returns the notifications that a handler receives after a sequence of them for one key
+// "a", each written as add 1, update 1→2, …
 func folded(policy Policy, notifications ...change.Change[*object]) []string {
 	b := newBacklog[*object](policy, uidOf)
 	for i := range notifications {

@@ -34,8 +34,7 @@ func updates(n int) []change.Change[*object] {
 
 // BenchmarkNotification is the processor time of one notification to one
 // handler, publisher included, in batches of several sizes. Batches of 1 that
-// find every handler idle cost the wake-ups; batches of 100 are what a busy
-// watch gives.
+// find every handler idle cost the wake-ups; batches of 100 are those of a busy watch.
 func BenchmarkNotification(b *testing.B) {
 	for _, handlers := range []int{1, 10, 50, 200} {
 		for _, size := range []int{1, 100} {
@@ -83,7 +82,7 @@ func benchmarkNotification(b *testing.B, handlers, size int) {
 }
 
 // BenchmarkPing is the time from a publish to the return of the handler, one
-// notification at a time: what a wake-up costs.
+// notification at a time: the cost of a wake-up.
 func BenchmarkPing(b *testing.B) {
 	l := started(Options[*object]{})
 	defer l.Close()

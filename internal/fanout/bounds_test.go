@@ -245,7 +245,7 @@ func TestP10_NothingIsLeftToFold(t *testing.T) {
 }
 
 // Every subscription looks idle by the count, but one is about to find that it
-// is not, or has not returned from what it took last.
+// is not, or has not returned from the run that it took last.
 func TestP10_ReclaimLooksTwice(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		h := r.join(true, SubscriptionOptions{})

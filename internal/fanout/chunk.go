@@ -3,9 +3,8 @@ package fanout
 import "github.com/tidings-go/tidings/internal/change"
 
 // The sizes of a chunk, in notifications. A log starts with small chunks, so
-// that an idle one is small, and doubles them while it is behind. A chunk is
-// also what a call that never returns keeps alive, so it stays below a size
-// that matters beside the backlog limit.
+// that an idle one is small, and doubles them while it is behind. A call that never returns keeps a
+// chunk alive, so a chunk stays below a size that matters beside the backlog limit.
 const (
 	smallChunk = 32
 	largeChunk = 256
@@ -15,8 +14,8 @@ const (
 // base+i. Links lead forward only, so a chunk is garbage once every cursor has
 // passed it.
 //
-// Everything but the links already published is written under Log.mu. Readers
-// look only at what lies below Log.end, which is stored after it was written.
+// Everything but the links already published is written under Log.mu. Readers look only at entries
+// below Log.end, which is stored after they were written.
 type chunk[T any] struct {
 	base    uint64
 	entries []change.Change[T] // nil until something is published to an empty tail

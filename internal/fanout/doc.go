@@ -49,18 +49,17 @@
 //     or to the next mark, as a slice of the chunk's array. Move the cursor.
 //  3. Call the handler for each entry of the run, without a lock.
 //  4. At the synced mark, close Synced. At a resync, deliver its snapshot as in 1.
-//  5. With nothing left, park. The last one to park clears what the tail holds.
+//  5. With nothing left, park. The last one to park clears the entries of the tail.
 //
 // Off the log and back:
 //
 //  1. Everything between cursor and end is folded into a list in which each key
 //     knows the entries that can still change; the cursor is let go of. A resync
 //     that had not begun is dropped, and owed.
-//  2. What is published from then on is folded in too, in place, where the first
-//     of the folded notifications stands: moved to the end, a key that changes
-//     faster than the handler follows would never be delivered.
-//  3. The goroutine takes runs of 64 from the front. What it has taken folds no
-//     more.
+//  2. Notifications that are published from then on are folded in too, in place, where the first of
+//     the folded ones stands: moved to the end, a key that changes faster than the handler follows
+//     would never be delivered.
+//  3. The goroutine takes runs of 64 from the front. Notifications that it has taken fold no more.
 //  4. With the list empty, the cursor is put at the end of the log, under the
 //     lock that publishing takes. A resync that is owed is due at once.
 //
@@ -69,22 +68,21 @@
 //   - [ConflateUpdates]: an update folds into a pending update of its key if both
 //     are of one incarnation: Old stays, New is the newest. An add, a delete and
 //     an update that changes the UID are never folded into nor away.
-//   - [ConflateState]: of each key one entry is left, from what the handler saw
-//     last to what is there now. Seen and there: an update, which may differ in
-//     UID. Seen and gone: a delete. New: an add. Came and went: nothing.
+//   - [ConflateState]: of each key one entry is left, from the state that the handler saw last to
+//     the present one. Seen and there: an update, which may differ in UID. Seen and gone: a delete.
+//     New: an add. Came and went: nothing.
 //   - [Block] and [Unbounded] never leave the log.
 //
 // # Concurrency properties
 //
 //   - Each handler is called by one goroutine, one call at a time, in the order
 //     of publication. Handlers do not wait for each other.
-//   - Publish, MarkSynced, Replay and AwaitRoom are for one publisher, who calls
-//     them one at a time. Only AwaitRoom waits for handlers, and only for those
-//     with the policy Block.
+//   - Publish, MarkSynced, Replay and AwaitRoom are for one publisher, which calls them one at a
+//     time. Only AwaitRoom waits for handlers, and only for those with the policy Block.
 //   - Subscribe, Remove, Close, Wait, Stats and the rest are for any goroutine,
 //     handlers included. No lock is held while a handler, OnPanic or an iterator
 //     runs. UID is called with locks held.
-//   - A subscription receives exactly what is published after Subscribe. The caller
+//   - A subscription receives exactly the changes that are published after Subscribe. The caller
 //     guarantees that its initial set is the state before that.
 //   - A wake-up is sent at most once a batch, and none to a goroutine that runs.
 //   - A panic is reported and crashes the process, or costs one notification if
@@ -100,9 +98,8 @@
 //
 // # Memory
 //
-//   - The log keeps what lies between the last cursor and its end, in whole
-//     chunks. With every handler idle it keeps no object, and at most one chunk
-//     of 32 empty entries.
+//   - The log keeps the notifications between the last cursor and its end, in whole chunks. With
+//     every handler idle it keeps no object, and at most one chunk of 32 empty entries.
 //   - While handlers work, one that has delivered everything and waits keeps
 //     nothing that a working one does not keep.
 //   - A handler on the log keeps at most its limit, the batch that takes it off the log,
@@ -122,12 +119,12 @@
 //
 // # What a caller must do
 //
-//   - Publish what happened in order: for one key Added, Updated, Deleted in a
+//   - Publish changes in order: for one key Added, Updated, Deleted in a
 //     sequence that makes sense, each Old the New before it.
 //   - Hold off publishing between taking the snapshot for Subscribe or Replay and
 //     the call, so that the snapshot is the state at the end of the log.
 //   - Call MarkSynced once, after the batch that completes the first list.
-//   - Call Replay for what DueForResync returns, and look at NextResync again
-//     after that and when ResyncChanged says so.
+//   - Call Replay for the subscriptions that DueForResync returns, and look at NextResync again
+//     after that and when ResyncChanged receives.
 //   - Call Close, then Wait. Treat the objects as read-only.
 package fanout

@@ -27,8 +27,8 @@ type Options[T any] struct {
 // changes that are pending for some handler. See the package documentation for
 // its structure. Use New.
 //
-// Publish, MarkSynced, Replay and AwaitRoom are for one publisher, who calls
-// them one at a time; everything else is for any goroutine.
+// Publish, MarkSynced, Replay and AwaitRoom are for one publisher, which calls them one at a time;
+// everything else is for any goroutine.
 type Log[T any] struct {
 	name  string
 	uid   func(T) string
@@ -44,7 +44,7 @@ type Log[T any] struct {
 	resync  chan struct{} // one token: the next resync may be earlier than it was
 	closing chan struct{} // closed by Close
 
-	// mu guards what follows and is taken before any Subscription.mu. It is never
+	// mu guards the fields below and is taken before any Subscription.mu. It is never
 	// held while a handler is called or an iterator is asked.
 	mu       sync.Mutex
 	tail     *chunk[T]
@@ -230,8 +230,8 @@ func (l *Log[T]) Subscribe(
 // Close stop it, Done and Wait wait for it.
 func (l *Log[T]) start(s *Subscription[T]) { go s.serve() }
 
-// removeLocked removes s from the log: it receives nothing more, and keeps nothing
-// alive except what a running call holds.
+// removeLocked removes s from the log: it receives nothing more, and keeps nothing alive except the
+// notifications of a running call.
 func (l *Log[T]) removeLocked(s *Subscription[T]) {
 	if s.stopped.Swap(true) {
 		return
@@ -279,9 +279,9 @@ func (l *Log[T]) attach(s *Subscription[T]) {
 	}
 }
 
-// Close ends the log: what is pending is dropped, no further call is begun, and
-// everything that is published or subscribed later is refused. It does not wait
-// for calls that are running; Wait does.
+// Close ends the log: pending notifications are dropped, no further call is begun, and everything
+// that is published or subscribed later is refused. It does not wait for calls that are running;
+// Wait does.
 func (l *Log[T]) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

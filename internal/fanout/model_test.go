@@ -39,7 +39,7 @@ const (
 	stepMark    stepKind = "mark"
 )
 
-// readStep reads a step from the front of a script, and returns what is left.
+// readStep reads a step from the front of a script, and returns the rest.
 func readStep(script []byte) (step, []byte) {
 	next := func() byte {
 		if len(script) == 0 {
@@ -80,7 +80,7 @@ type model struct {
 	marked   bool
 }
 
-// play performs one step and returns what is wrong after it.
+// play performs one step and returns an error if a check fails after it.
 func (m *model) play(s step) error {
 	var h *handler
 	if len(m.handlers) > 0 {
@@ -118,7 +118,7 @@ func (m *model) play(s step) error {
 	return m.bounds()
 }
 
-// bounds checks what holds at every step.
+// bounds checks the bounds that hold at every step.
 func (m *model) bounds() error {
 	const keys = 6
 	live := len(m.state)
@@ -129,8 +129,8 @@ func (m *model) bounds() error {
 		switch {
 		case st.Behind && h.policy == ConflateUpdates:
 			// A run that was taken, and of each key that the handler knows an update
-			// and a delete, of each that lives an add and an update, and what came
-			// and went unseen.
+			// and a delete, of each that lives an add and an update, and the objects that came and
+			// went unseen.
 			most = max(most, largeChunk+2*keys+2*live+3*st.Unseen)
 		case st.Behind:
 			most = max(most, largeChunk+keys)
@@ -201,9 +201,9 @@ func (m *model) atRest() error {
 }
 
 // playScript plays publishes, joins, removals and blockings and checks at every step
-// that the bound holds, in the end that every handler received the truth: its fold is
-// the state, Old is always what it saw last, and adds, deletes and last updates are
-// all there if its policy says so.
+// that the bound holds, in the end that every handler received the truth: its fold is the state,
+// Old is always the state that it saw last, and adds, deletes and last updates are all there if its
+// policy promises that.
 func playScript(t *testing.T, script []byte) (failure error) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &model{rig: &rig{t: t, cluster: newCluster(), log: started(Options[*object]{UID: uidOf})}}

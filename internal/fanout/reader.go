@@ -10,7 +10,7 @@ import (
 
 const (
 	// bufferSize is the number of notifications that a reader takes at once from
-	// an initial set, a replay or a backlog. What it has taken folds no more.
+	// an initial set, a replay or a backlog. Notifications that it has taken fold no more.
 	bufferSize = 64
 	// stampEvery is the number of calls that share one reading of the clock while
 	// calls are fast: a reading costs about as much as a notification does.
@@ -144,7 +144,7 @@ func (s *Subscription[T]) stamp() {
 	s.since.Store(int64(now))
 }
 
-// take sets run to what has to be delivered next, waiting for it. It returns
+// take sets run to the notifications that have to be delivered next, and waits for them. It returns
 // false when the subscription is stopped.
 func (s *Subscription[T]) take() bool {
 	for {
@@ -279,8 +279,8 @@ func (s *Subscription[T]) emptyBuffer() []change.Change[T] {
 }
 
 // park waits for wake. It is entered under mu and leaves it: marks set and
-// removals from then on find the subscription parked; for what was published
-// beside it, it looks again.
+// removals from then on find the subscription parked; for notifications that were published
+// meanwhile, it looks again.
 func (s *Subscription[T]) park() {
 	s.parked.Store(true)
 	missed := s.log.end.Load() != s.pos || s.stopped.Load()

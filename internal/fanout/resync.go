@@ -3,9 +3,9 @@ package fanout
 import "time"
 
 // Replay puts a resync for one subscription into the log: its handler is called
-// with an Updated, marked Resync, for everything in the snapshot, after what
-// was published before and before what is published later. The caller makes
-// sure that the snapshot is the state at the end of the log and stays as it is.
+// with an Updated, marked Resync, for everything in the snapshot, after the changes that were
+// published before and before those that are published later. The caller makes sure that the
+// snapshot is the state at the end of the log and stays as it is.
 //
 // While a replay of the subscription is pending, another one is nothing new and
 // is ignored. While its backlog is being folded, the replay is put off: the
@@ -32,8 +32,8 @@ func (l *Log[T]) Replay(s *Subscription[T], snapshot Items[T]) {
 func (s *Subscription[T]) replayPending() bool { return s.replay != nil || s.replaying }
 
 // NextResync returns when the next subscription is due for resync, which may be
-// past, and false if there is none. It changes when ResyncChanged says so and
-// after DueForResync.
+// past, and false if no resync is to come. It changes when ResyncChanged receives and after
+// DueForResync.
 func (l *Log[T]) NextResync() (time.Time, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// replay does what a publisher does with those that are due.
+// replay replays the cache to the subscriptions that are due, as a publisher does.
 func (r *rig) replay() int {
 	due := r.log.DueForResync(time.Now())
 	for _, s := range due {

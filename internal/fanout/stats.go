@@ -31,7 +31,7 @@ type Stats struct {
 	// Panics is the number of calls that panicked or called runtime.Goexit. The
 	// notification of each is lost. Healthy: 0.
 	Panics uint64
-	// Behind says that the backlog went beyond the limit and is being folded until
+	// Behind reports whether the backlog went beyond the limit and is being folded until
 	// the handler has caught up. Healthy: false.
 	Behind bool
 	// Unseen is the number of objects, counted by incarnation, whose whole lifetime
@@ -49,7 +49,7 @@ type Stats struct {
 }
 
 // Stats returns the subscription's figures. It may be called at any time, also by
-// the handler. After Remove, Pending counts what was dropped.
+// the handler. After Remove, Pending counts the notifications that were dropped.
 func (s *Subscription[T]) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,10 +77,10 @@ func (s *Subscription[T]) Stats() Stats {
 	return st
 }
 
-// backlogSize is how much is pending.
+// backlogSize counts the pending notifications.
 type backlogSize struct{ pending, initial, unseen int }
 
-// returnedLocked returns how many calls of the run have returned, under mu.
+// returnedLocked returns the number of calls of the run that have returned, under mu.
 func (s *Subscription[T]) returnedLocked() int {
 	if s.run.fromLog {
 		return int(s.done.Load() - s.run.first)

@@ -10,7 +10,7 @@ import (
 	"github.com/tidings-go/tidings/internal/change"
 )
 
-// What a handler has taken from its backlog and not returned from is pending.
+// Notifications that a handler has taken from its backlog and not returned from are pending.
 func TestStatsCountTheRunOfABacklog(t *testing.T) {
 	inBubble(t, func(t *testing.T, r *rig) {
 		r.marked()

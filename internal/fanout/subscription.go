@@ -88,12 +88,12 @@ type Subscription[T any] struct {
 	done     atomic.Uint64 // attached: the number up to which calls have returned
 	index    atomic.Uint64 // calls of the run that have returned, for a run not of the log
 	initials atomic.Uint64 // Log.initials as of done
-	since    atomic.Int64  // when the running call began, in nanoseconds after Log.epoch
+	since    atomic.Int64  // the time of the last stamp, in nanoseconds after Log.epoch
 	panics   atomic.Uint64
 	calls    histogram.Histogram
 
-	// mu guards what follows. The goroutine, its only writer while it runs a call,
-	// reads run without it.
+	// mu guards the fields below. The goroutine, the only writer of run while it runs a call, reads
+	// run without it.
 	mu        sync.Mutex
 	node      *chunk[T] // attached: where pos lies or, at its end, what pos follows
 	pos       uint64    // the number of the next notification to take from the log
@@ -115,7 +115,7 @@ type Subscription[T any] struct {
 	owed   bool      // a resync was dropped and is due at once
 	owedAt time.Time
 
-	// What only the goroutine uses.
+	// Only the goroutine uses the fields below.
 	feed   *feed[T]           // initial set or replay under way
 	buffer []change.Change[T] // holds the runs that are not of the log
 	made   int                // calls of the run that have been made
@@ -221,7 +221,7 @@ func (s *Subscription[T]) offerLocked(batch []change.Change[T], live int) {
 	}
 }
 
-// countable returns how many notifications in the log count towards the limit.
+// countable returns the number of notifications in the log that count towards the limit.
 // The order of the loads makes it too small, if anything, beside a call that
 // returns.
 func (s *Subscription[T]) countable() int {
@@ -238,10 +238,10 @@ func (s *Subscription[T]) isBehind(live int) bool {
 	return pending > s.limit
 }
 
-// detachLocked takes the subscription off the log: what it has not taken from
-// there is folded into a backlog of its own. A replay that waits in the log is
-// dropped, because what it would replay is no longer the state there; it is due
-// again when the backlog is empty. It is called under Log.mu.
+// detachLocked takes the subscription off the log: notifications that it has not taken from there
+// are folded into a backlog of its own. A replay that waits in the log is dropped, because its
+// snapshot is no longer the state there; it is due again when the backlog is empty. It is called
+// under Log.mu.
 //
 // A detached subscription is never parked: while this call waited for mu, the
 // goroutine may have delivered everything and parked, or be about to find that

@@ -9,7 +9,7 @@ import (
 	"github.com/tidings-go/tidings/internal/change"
 )
 
-// object is what the tests publish: a state of an incarnation. States are told
+// object is published by the tests: a state of an incarnation. States are told
 // apart by their address.
 type object struct {
 	uid   string
@@ -58,7 +58,7 @@ type cluster struct {
 
 func newCluster() *cluster { return &cluster{state: make(map[string]*object), initial: true} }
 
-// do applies an action to a key and returns what has to be published.
+// do applies an action to a key and returns the changes to publish.
 func (c *cluster) do(key string, a action) []change.Change[*object] {
 	c.serial++
 	old := c.state[key]
@@ -99,7 +99,7 @@ func (c *cluster) snapshot() []change.Change[*object] {
 	return items
 }
 
-// items is what a subscriber is given of a snapshot.
+// items are the objects of a snapshot as a subscriber receives them.
 func items(snapshot []change.Change[*object]) Items[*object] {
 	next := 0
 	return func() (string, *object, bool) {
@@ -161,13 +161,13 @@ func (w *witness) check(n change.Change[*object]) error {
 	return nil
 }
 
-// told returns what was seen after the first calls, without resyncs.
+// told returns the notifications after the first calls, without resyncs.
 func (w *witness) told(after int) []change.Change[*object] {
 	return slices.DeleteFunc(slices.Clone(w.seen[after:]), func(n change.Change[*object]) bool { return n.Resync })
 }
 
-// lives returns what begins or ends an incarnation, in order, without the states
-// between which a fold may leave some out.
+// lives returns the notifications that begin or end an incarnation, in order, without the states
+// between, of which a fold may leave some out.
 func lives(notifications []change.Change[*object]) []string {
 	var out []string
 	for _, n := range notifications {

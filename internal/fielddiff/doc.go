@@ -15,8 +15,8 @@
 //     type, key, …), unique on both sides, are matched by it, as kubectl does. If only
 //     the order differs, the list has one change that names the elements in both orders.
 //  4. Other lists are matched by position.
-//  5. What only one side has, or what is of another type, is one change with the whole
-//     value. Everything else leads down to single values.
+//  5. A value that only one side has, or whose type differs, is one change with the
+//     whole value. Everything else leads down to single values.
 //
 // # Concurrency properties
 //
@@ -26,7 +26,7 @@
 // # Memory
 //
 // The values in changes are those of the objects (or of the converted copy of a typed
-// object), not copies. Paths are written only for what differs.
+// object), not copies. Paths are written only for fields that differ.
 //
 // # What a caller must do
 //

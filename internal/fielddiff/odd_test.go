@@ -22,7 +22,7 @@ type broken struct{ name string }
 
 func (broken) MarshalJSON() ([]byte, error) { panic("broken") }
 
-// TestDiffDoesNotPanic gives what no API has.
+// TestDiffDoesNotPanic compares values that no API has.
 func TestDiffDoesNotPanic(t *testing.T) {
 	double := new(*corev1.Pod)
 	odd := []any{

@@ -9,7 +9,7 @@ type Clearer struct {
 	steps []step
 }
 
-// A step clears a field, or what is left out within it.
+// A step clears a field, or the fields that are left out within it.
 type step struct {
 	index  []int
 	inside *Clearer // nil if the field is left out whole

@@ -15,7 +15,7 @@ type Field struct {
 	Name  string
 	Index []int // as reflect.Type.FieldByIndex takes it
 	Type  reflect.Type
-	// tagged says that the name is from a tag, twice that another field hides this one and is
+	// tagged means that the name is from a tag, twice that another field hides this one and is
 	// hidden by it.
 	tagged, twice bool
 }
@@ -105,8 +105,8 @@ func validName(name string) bool {
 	})
 }
 
-// In returns what is left of the tree, a tree for the struct type of, within a field of
-// that type's own, and whether that field is left out whole.
+// In returns the rest of the tree, a tree for the struct type of, within a field of that type's
+// own, and whether that field is left out whole.
 func (t Tree) In(of reflect.Type, f reflect.StructField) (rest Tree, dropped bool) {
 	if len(t) == 0 {
 		return nil, false
@@ -129,8 +129,8 @@ func (t Tree) In(of reflect.Type, f reflect.StructField) (rest Tree, dropped boo
 	return rest, false
 }
 
-// through returns the type whose fields come next on a path that goes through t: what
-// pointers point to, what slices are of.
+// through returns the type whose fields come next on a path that goes through t: pointers and
+// slices are replaced by their element types.
 func through(t reflect.Type) reflect.Type {
 	for !opaque(t) && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
 		t = t.Elem()

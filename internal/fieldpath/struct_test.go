@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The types below have what API types have: an embedded struct whose fields stand beside
-// the others', one with a name, lists, pointers, maps, and values that read themselves.
+// The types below have the kinds of fields of API types: an embedded struct whose fields stand
+// beside the others', one with a name, lists, pointers, maps, and values that read themselves.
 type (
 	thing struct {
 		Kind  `json:",inline"`
@@ -155,8 +155,8 @@ func TestCheckField(t *testing.T) {
 	}
 }
 
-// TestIn walks down field by field, as a decoder does: what stands in an embedded struct
-// is found there, unless it is hidden.
+// TestIn walks down field by field, as a decoder does: a field of an embedded struct is found
+// there, unless it is hidden.
 func TestIn(t *testing.T) {
 	tree, err := Parse([]string{"name", "file.mode", "other"})
 	if err != nil {

@@ -20,7 +20,7 @@ var identity = []string{
 
 // Parse makes a tree of paths; none make nil. A path within another one adds nothing to
 // it. It returns an error that names the path if a path is empty, has an empty step, or
-// leaves out what tells objects apart: apiVersion, kind, and the name, namespace, uid and
+// leaves out a field that tells objects apart: apiVersion, kind, and the name, namespace, uid and
 // resourceVersion of the metadata.
 func Parse(paths []string) (Tree, error) {
 	var tree Tree

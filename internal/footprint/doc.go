@@ -1,7 +1,7 @@
 // Package footprint estimates the [Memory] of informers: their objects, their keys and their indexes.
 //
-//	objects   up to 64 of them, walked by reflection: what one object has alone counts for each
-//	          object, what several share counts once
+//	objects   up to 64 of them, walked by reflection: memory that one object has alone counts for
+//	          each object, and memory that several share once
 //	keys      a few nodes of the store's trees, and the size of its hash table
 //	indexes   a few nodes of each index
 //

@@ -11,28 +11,29 @@ import (
 )
 
 const (
-	// sampledObjects is how many objects of a cache are measured.
+	// sampledObjects is the number of objects of a cache that are measured.
 	sampledObjects = 64
-	// measured is how many informers an update measures, and fresh is how long an estimate of
-	// their objects is good.
+	// measured is the number of informers that an update measures, and fresh is the time for which
+	// an estimate of their objects is good.
 	measured, fresh = 10, time.Minute
 )
 
-// Memory is an estimate of what the cache of an informer takes.
+// Memory is an estimate of the memory of an informer's cache.
 type Memory struct {
 	// Bytes is the sum of ObjectBytes, KeyBytes and IndexBytes.
 	Bytes int `json:"bytes"`
-	// ObjectBytes is the estimate for all objects: OwnBytes for each, and SharedBytes once. What
-	// several informers share counts for each of them.
+	// ObjectBytes is the estimate for all objects: OwnBytes for each, and SharedBytes once. Memory
+	// that several informers share counts for each of them.
 	ObjectBytes int `json:"objectBytes"`
-	// KeyBytes is what the keys take, and what finds an object by its key.
+	// KeyBytes is the memory of the keys, and of the tree and the table that find an object by its
+	// key.
 	KeyBytes int `json:"keyBytes"`
-	// IndexBytes is what the indexes take.
+	// IndexBytes is the memory of the indexes.
 	IndexBytes int `json:"indexBytes"`
-	// Sampled is how many objects were measured.
+	// Sampled is the number of objects that were measured.
 	Sampled int `json:"sampled"`
-	// OwnBytes is what an object has alone among them, on average, and SharedBytes what several
-	// have in common.
+	// OwnBytes is the memory that an object has alone among them, on average, and SharedBytes the
+	// memory that several have in common.
 	OwnBytes    int `json:"ownBytes"`
 	SharedBytes int `json:"sharedBytes"`
 }

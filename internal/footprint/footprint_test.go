@@ -129,7 +129,7 @@ func TestEstimateIsWhatTheHeapHas(t *testing.T) {
 	}
 }
 
-// TestInformerWithoutObjects measures what running informers take, with and without a handler.
+// TestInformerWithoutObjects measures the memory of running informers, with and without a handler.
 func TestInformerWithoutObjects(t *testing.T) {
 	const informers = 500
 	memory := func() int {

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// block is what one pointer refers to.
+// block is the memory that one pointer refers to.
 type block struct {
 	bytes   int
 	objects int // how many refer to it
@@ -23,7 +23,8 @@ func (w *walker) add(object any) {
 	w.walk(reflect.ValueOf(object))
 }
 
-// bytes returns what one object alone refers to, of all objects together, and what several refer to.
+// bytes returns the memory that exactly one object refers to, of all objects together, and the
+// memory that several refer to.
 func (w *walker) bytes() (own, shared int) {
 	for _, b := range w.blocks {
 		if b.objects == 1 {

@@ -12,11 +12,12 @@ import (
 // Informer is an informer of any type. Its methods may be called from any goroutine.
 type Informer interface {
 	View
-	// Name returns what errors, logs and health call it.
+	// Name returns its name in errors, logs and health.
 	Name() string
 	// Server returns the address of the API server, "" without a factory.
 	Server() string
-	// Resolve returns what it holds, and asks the server for what is not known.
+	// Resolve returns the resource that it holds, and asks the server for the parts that are not
+	// known.
 	Resolve(ctx context.Context) (source.Resource, error)
 	// Selects reports whether it has a label or field selector, so that an object may leave
 	// it without being deleted.
@@ -32,9 +33,10 @@ type Informer interface {
 	Reached(namespace string) (version string, ok bool)
 	// Cached returns the version and UID of a cached object.
 	Cached(key string) (version, uid string, ok bool)
-	// SuspectWatch says that a consistent read has shown another state of an object than is cached: the
-	// watch is begun anew, unless it has just begun. version is that of the cached state if that was
-	// cached before the read and is later than what the read has shown, and "" otherwise.
+	// SuspectWatch reports that a consistent read has shown another state of an object than is
+	// cached: the watch is begun anew, unless it has just begun. version is that of the cached
+	// state if that was cached before the read and is later than the state that the read has shown,
+	// and "" otherwise.
 	SuspectWatch(key, version string)
 	// Version returns the version that the whole cache reflects.
 	Version() string

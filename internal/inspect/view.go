@@ -9,11 +9,12 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// View is what package debug shows of an informer. Its methods may be called from any goroutine.
+// View has the methods by which package debug shows an informer. Its methods may be called from any
+// goroutine.
 type View interface {
 	// Health describes the informer.
 	Health() health.Informer
-	// Resource returns what it holds, as far as it is known without asking the server.
+	// Resource returns the resource that it holds, as far as it is known without asking the server.
 	Resource() source.Resource
 	// Keys yields the keys of the cached objects, in ascending order.
 	Keys() iter.Seq[string]
@@ -21,18 +22,19 @@ type View interface {
 	Object(key string) (any, bool)
 	// Sample returns up to n cached objects, which are read-only.
 	Sample(n int) []any
-	// Usage describes what the cache takes beside its objects.
+	// Usage describes the memory of the cache beside its objects.
 	Usage() Usage
 	// Follow calls f for each change from now on, until remove is called. f must return soon:
 	// it is called in order, as a handler of the name.
 	Follow(name string, f func(Change)) (remove func(), err error)
 }
 
-// Usage describes what a cache takes beside its objects.
+// Usage describes the memory of a cache beside its objects.
 type Usage struct {
-	// Objects is how many objects are cached.
+	// Objects is the number of cached objects.
 	Objects int
-	// KeyBytes is about what the keys take, and what finds an object by its key.
+	// KeyBytes is an estimate of the memory of the keys, and of the tree and the table that find an
+	// object by its key.
 	KeyBytes int
 	Indexes  []Index
 }
@@ -41,7 +43,7 @@ type Usage struct {
 type Index struct {
 	Name    string `json:"name"`
 	Entries int    `json:"entries"`
-	// Bytes is about what it takes with its values.
+	// Bytes is an estimate of its memory, its values included.
 	Bytes int `json:"bytes"`
 }
 

@@ -1,4 +1,4 @@
-// Package lease has what every holder of Leases does, one of an election or a member of a group of
+// Package lease has the code that all holders of Leases share, in an election and in a group of
 // shards: a [Client] sends requests of Leases, a [Follower] watches them, a [Holder] renews one,
 // and a [Term] is the time during which its holder may write.
 //
@@ -20,7 +20,7 @@
 //  4. The watch resumes where it ended. After a duration without an event, in which each holder renews
 //     its Lease, and after watches that fail, it begins with a list. While list or watch are forbidden,
 //     the Leases are read every fifth of the duration.
-//  5. What something else than the API server answers, as a proxy, says nothing of a Lease.
+//  5. An answer of anything else than the API server, such as a proxy, says nothing of a Lease.
 //
 // # Concurrency properties
 //

@@ -69,7 +69,8 @@ func IsOutdated(err error) bool {
 	return apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
 }
 
-// isPage reports whether an answer says what only the API server can know, and is not that server's.
+// isPage reports whether an answer states a fact that only the API server can know, and is not that
+// server's.
 func isPage(err error) bool {
 	return apierrors.IsUnexpectedServerError(err) && (IsOutdated(err) || apierrors.IsForbidden(err))
 }

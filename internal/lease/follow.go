@@ -136,7 +136,8 @@ func (f *Follower) poll(ctx context.Context, reason error) {
 	}
 }
 
-// Polling says why the Leases are read now and then in the place of a watch; nil: they are watched.
+// Polling returns why the Leases are read now and then in the place of a watch; nil: they are
+// watched.
 func (f *Follower) Polling() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,7 +18,7 @@ func (w *world) follow() {
 	synctest.Wait()
 }
 
-// wantObserved checks that the view has what is stored.
+// wantObserved checks that the view has the stored Lease.
 func (w *world) wantObserved() {
 	w.Helper()
 	synctest.Wait()

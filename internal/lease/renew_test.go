@@ -48,7 +48,7 @@ func TestASwapEndsWhenOthersAreFasterTwice(t *testing.T) {
 	})
 }
 
-// TestALeaseThatChangedEndsTheTerm has a swap meet a Lease that is not what was observed.
+// TestALeaseThatChangedEndsTheTerm has a swap meet a Lease that differs from the observed one.
 func TestALeaseThatChangedEndsTheTerm(t *testing.T) {
 	for name, test := range losses {
 		t.Run(name, func(t *testing.T) {

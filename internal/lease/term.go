@@ -52,7 +52,7 @@ func (t *Term) tick() {
 // Identity returns the holder that the Lease names during the term. No other term has it.
 func (t *Term) Identity() string { return t.identity }
 
-// Remaining returns how long the term stays open if it is not renewed; 0: it is closed.
+// Remaining returns the time for which the term stays open if it is not renewed; 0: it is closed.
 func (t *Term) Remaining() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

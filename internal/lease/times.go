@@ -20,7 +20,7 @@ const DefaultGrace = 20 * time.Second
 // MaxFailures is the number of failures in a row with the longest delay.
 const MaxFailures = 3
 
-// Times say how long a Lease is held, and how often it is renewed.
+// Times are the duration of a Lease, and the period of its renewals.
 type Times struct {
 	Duration, Renew time.Duration
 }
@@ -56,10 +56,10 @@ func (t Times) Seconds() int32 { return int32(t.Duration / time.Second) }
 // is for clocks that run at other speeds, and for requests on their way.
 func (t Times) Fence() time.Duration { return t.Duration * 4 / 5 }
 
-// Timeout is how long a request may take, but for a watch.
+// Timeout is the longest time of a request other than a watch.
 func (t Times) Timeout() time.Duration { return t.Duration / 5 }
 
-// Delay returns how long to wait after so many failures in a row: a sixtieth of the duration,
+// Delay returns the wait after so many failures in a row: a sixtieth of the duration,
 // doubled up to a fifteenth, with jitter. That is 250 ms to 1 s of 15 s. A longer time that the
 // server asks for counts up to the time between renewals.
 func (t Times) Delay(failures int, err error) time.Duration {

@@ -10,14 +10,14 @@ import (
 )
 
 const (
-	// longOutage is how long a server may be out of contact before its version is checked. To
-	// restore a backup takes longer.
+	// longOutage is the time without contact after which a server's version is checked.
+	// To restore a backup takes longer.
 	longOutage = 10 * time.Second
-	// mostChecks is how many checks may fail before the next watch begins without one. A
+	// mostChecks is the number of checks that may fail before the next watch begins without one. A
 	// server may be able to serve watches and not lists: because of a permission, or of one
 	// object that it cannot read. The next check is made when the watch has begun.
 	mostChecks = 3
-	// longestCheck is how long a check may take. The connection may be one that is dead.
+	// longestCheck is the longest time of a check. Its connection may be dead.
 	longestCheck = 30 * time.Second
 )
 

@@ -1,6 +1,6 @@
 // Package reflector keeps a queue in step with a collection on an API server: a [Reflector]
 // lists the collection, watches it, resumes the watch and lists again. Its [Reflector.Health]
-// says which of these it is doing and why.
+// reports which of these it is doing and why.
 //
 //	            not streamed, silent
 //	streaming ───────────────────────▶ paging ◀─┐ a page fails
@@ -22,10 +22,10 @@
 //
 // # The states
 //
-// Each state is a struct with the data that it needs, and its step returns the next state. What
-// outlives a state is in [Reflector]: the history of the server's versions, what was learned
-// about the server, and the counters of attempts. The table of each state's type says what leads
-// out of it. classify says how a watch or a list ended.
+// Each state is a struct with the data that it needs, and its step returns the next state. Data
+// that outlives a state is in [Reflector]: the history of the server's versions, facts that were
+// learned about the server, and the counters of attempts. The table of each state's type lists the
+// ways out of it. classify returns how a watch or a list ended.
 //
 //  1. streaming asks for a watch that begins with the whole collection (sendInitialEvents). The
 //     objects are staged, and handed on as one Replace when the list is complete. A server that
@@ -33,8 +33,8 @@
 //     succeed, twice with no streamed list completed in between, it is listed in pages for good:
 //     such a server, or a proxy, does not end its streams, and every list would wait again.
 //  2. paging reads pages of [Options.PageSize]. A later page that fails is asked for again, up
-//     to eight times. The first list takes what the server has in memory (version "0") unless
-//     [Options.ConsistentFirstList] is set; every later one is consistent (version "").
+//     to eight times. The first list takes the state that the server has in memory (version "0")
+//     unless [Options.ConsistentFirstList] is set; every later one is consistent (version "").
 //  3. opening asks for a watch from the last version. While the last event is a delete, it asks
 //     for the version before that one, because a server may delete several objects at one version.
 //  4. watching hands on the events of one read at a time. A watch that is refused, cut or
@@ -73,16 +73,16 @@
 //     object if it is not earlier.
 //  2. A list of Run that began before slots came is void, and one that began after it takes the
 //     place of the merge.
-//  3. While the server honours shard selectors, lists and watches have that of the slots by UID. It
-//     is never relied on: what comes is filtered all the same. A request with a selector counts as
-//     narrowed to it, whichever server answers, and one without as not narrowed. When slots come
-//     that the watch does not select, it hands on nothing more from that moment, ends, and is begun
-//     anew from the last version with the wider selector. The list of the slots is asked for after
-//     that moment and is consistent, so that it is not older than that version. When slots go, the
-//     watch stays; the next one has the narrower selector.
-//  4. The shardInfo of a list says that the server honours selectors. Until then, each list and each
-//     watch is preceded by a list of one object with a selector, except after a failure. After a
-//     request with a selector is refused, the next one has none. Checks never have one.
+//  3. While the server honours shard selectors, lists and watches have that of the slots by UID.
+//     The server is never relied on: objects that come are filtered all the same. A request with a
+//     selector counts as narrowed to it, whichever server answers, and one without as not narrowed.
+//     When slots come that the watch does not select, it hands on nothing more from that moment,
+//     ends, and is begun anew from the last version with the wider selector. The list of the slots
+//     is asked for after that moment and is consistent, so that it is not older than that version.
+//     When slots go, the watch stays; the next one has the narrower selector.
+//  4. The shardInfo of a list shows that the server honours selectors. Until then, each list and
+//     each watch is preceded by a list of one object with a selector, except after a failure. After
+//     a request with a selector is refused, the next one has none. Checks never have one.
 //  5. Slots go from the Holding first. [Reflector.Settle] returns when no event that was decoded
 //     before is on its way: then their objects can leave the cache.
 //
@@ -92,7 +92,7 @@
 // [Options.Optional] it counts as an empty collection meanwhile: at once if nothing was listed
 // yet, else after a minute without another answer.
 //
-// # What reaches the queue
+// # Objects on their way to the queue
 //
 // An object that [Options.Accept] refuses, or that the source marks as wrong, is dropped and
 // counted; a cached object of that key has left the collection and is deleted. A transform that

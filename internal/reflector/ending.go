@@ -57,8 +57,8 @@ type ending struct {
 	unready    bool          // another request would fail as well: no connection, or 429
 }
 
-// classify describes the error of a watch or a list. begun says that a watch had begun: before
-// that, EOF is a broken connection.
+// classify describes the error of a watch or a list. begun reports whether a watch had begun:
+// before that, EOF is a broken connection.
 func classify(err error, begun bool) ending {
 	var status apierrors.APIStatus
 	answered, code := errors.As(err, &status), int32(0)

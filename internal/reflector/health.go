@@ -12,10 +12,10 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// heartbeat is how often a failure that goes on is logged again.
+// heartbeat is the time after which a failure that goes on is logged again.
 const heartbeat = 10 * time.Minute
 
-// keptStates is how many states the history has.
+// keptStates is the number of states in the history.
 const keptStates = 16
 
 // healthRecorder holds a health.Watch and logs its changes.

@@ -39,8 +39,8 @@ type absence struct {
 type history struct {
 	position
 	compare func(a, b string) (order int, ok bool)
-	// overtaken says that a first list was older than the state to which an earlier reflector has
-	// brought the queue.
+	// overtaken reports whether a first list was older than the state to which an earlier reflector
+	// has brought the queue.
 	overtaken bool
 	recent    recentEvents
 
@@ -67,13 +67,13 @@ func (h *history) goesBack(version string) bool {
 	return ok && order < 0 || h.isOlder(version, h.highest)
 }
 
-// rewindError says from which version the server went back.
+// rewindError has the version from which the server went back.
 func (h *history) rewindError(to string) error {
 	from := h.higher(h.version, h.highest)
 	return source.Bound(fmt.Errorf("%w: from %s to %s", errRewound, from, to)) // of any length
 }
 
-// passedError says that a server which went back has passed the reached version since.
+// passedError means that a server which went back has passed the reached version since.
 func passedError(key, was, version string) error {
 	return source.Bound(fmt.Errorf("%w, and have grown since: at %s, %s is older than it was at %s",
 		errRewound, version, key, was))

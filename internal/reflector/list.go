@@ -35,8 +35,8 @@ func (r *Reflector[T]) countListed(l *staged[T]) {
 	r.recorder.change(func(h *health.Watch) { h.Listed = l.len() })
 }
 
-// countEvery is how many cached objects are counted at once in health: a source may find any
-// number of them before it yields an object.
+// countEvery is the number of cached objects that are counted at once in health: a source may find
+// any number of them before it yields an object.
 const countEvery = 1000
 
 // unlessRewound returns isCached, or nil if the source must decode every object: before the

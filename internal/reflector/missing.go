@@ -8,7 +8,7 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// leastMissing is how long the server must answer that it has no such resource before the
+// leastMissing is the time for which the server must answer that it has no such resource before the
 // cached objects of an optional collection are deleted. A server that starts, or one of
 // several that has not seen a definition yet, answers so for a moment.
 const leastMissing = time.Minute

@@ -18,7 +18,7 @@ type Options[T any] struct {
 	// of its objects.
 	Partition string
 	// Accept returns why an object does not belong to the collection, or nil. For a deleted
-	// object it may use only what cannot change. nil accepts all objects.
+	// object it may use only fields that cannot change. nil accepts all objects.
 	Accept func(item source.Item[T], deleted bool) error
 	// Slots are those of which the objects are wanted; nil wants all objects.
 	Slots *slot.Holding
@@ -26,7 +26,7 @@ type Options[T any] struct {
 	// and a nil result leave the cached state as it is.
 	Transform func(T) (T, error)
 	// AfterTransform replaces the result of Transform, or the object if there is no Transform.
-	// The result is not nil. received is what came from the source; Transform may have written
+	// The result is not nil. received is the item of the source; Transform may have written
 	// to its object. An error is treated as one of Transform. nil leaves the result.
 	AfterTransform func(received source.Item[T], made T) (T, error)
 	// Share replaces an object of a list by an equal one; nil leaves it.

@@ -6,7 +6,8 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// emptyPages is how many pages in a row may be empty and not be the last.
+// emptyPages is the number of empty pages in a row, none of them the last, that make a list
+// endless.
 const emptyPages = 3
 
 // endlessError is the error of a list whose pages lead to no end.

@@ -10,7 +10,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// pageTries is how many failures of one page in a row are answered by asking for it again. With the
+// pageTries is the number of times in a row that a failed page is asked for again. With the
 // default backoff that takes two minutes; continue tokens live for five to ten.
 const pageTries = 8
 

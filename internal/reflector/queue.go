@@ -58,7 +58,7 @@ func (s *watching[T]) push(ctx context.Context, version string) error {
 }
 
 // replace hands on a list, without the objects of slots that have gone since it began. A nil list
-// says that the server has no such resource: then there are no items.
+// means that the server has no such resource: then there are no items.
 func (r *Reflector[T]) replace(
 	ctx context.Context, l *staged[T], version string, items []delta.Item[T], o delta.ReplaceOptions,
 ) error {

@@ -2,8 +2,8 @@ package reflector
 
 import "github.com/tidings-go/tidings/internal/delta"
 
-// maxRecent is how many events are remembered. Servers that send events in another order than
-// that of their versions displace them by a few.
+// maxRecent is the number of events that are remembered. Servers that send events in another order
+// than that of their versions displace them by a few.
 const maxRecent = 64
 
 // recentEvents remembers the events that were handed on last. Where versions do not order states

@@ -43,7 +43,7 @@ type Reflector[T any] struct {
 	history  history
 	server   server
 	attempts attempts
-	// lastListed is how many objects the last list had. The next one makes room for as many.
+	// lastListed is the number of objects in the last list. The next one makes room for as many.
 	lastListed int
 }
 
@@ -129,7 +129,8 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// list returns the state that lists, by what is known about the server.
+// list returns the state that lists. The choice depends on the facts that are known about the
+// server.
 func (r *Reflector[T]) list() state[T] {
 	if s := &r.server; s.noStreams || s.failedStreams >= 2 || s.silentStreams >= 2 {
 		return &paging[T]{Reflector: r, limit: r.o.PageSize}

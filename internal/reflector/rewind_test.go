@@ -84,7 +84,8 @@ func TestP16_Rewinds(t *testing.T) {
 		"outage of 12 s": {answers: append(refusedFor(3), watched("5"), checked("9"))},
 		"outages of 5.6 s": {answers: append(refusedFor(2), watched("5", sendsAfter(time.Second, "*6"), cut),
 			failed("watch 6", errRefused), failed("watch 6", errRefused), watched("6"))},
-		// It is not known what the server did while a connection was quiet that then broke.
+		// It is not known whether the server went back while a connection was quiet that then
+		// broke.
 		"outage since the last event": {
 			answers: []answer{listed(failsAfter(50*time.Second, errCut)), watched("5", sendsAfter(time.Second, "*5")), checked("3"), relisted4},
 			queue:   []string{replaced5, rewound4},
@@ -122,7 +123,7 @@ func TestP16_Rewinds(t *testing.T) {
 			answers: []answer{listed(sends("*4 ~a@6")), checked("4"), streamed(sends("=4"))},
 			queue:   []string{replaced5, "push 6: set a@6", "replace 4, new history:"},
 		},
-		// The server sends what it changes now, or one event had a version that was too high.
+		// The server sends its present changes, or one event had a version that was too high.
 		"older event": {
 			answers: []answer{listed(sends("~a@3"), sends("*4"), failsAfter(time.Minute, io.EOF)), checked("4"), streamed(sends("=4"))},
 			queue:   []string{replaced5, "push 3: set a@3", "bookmark 4", "replace 4, new history:"},
@@ -336,7 +337,7 @@ func TestPanicClosesTheWatch(t *testing.T) {
 	})
 }
 
-// cacheOf is a cache by key, of which the queue asks what is known.
+// cacheOf is a cache by key, which gives the queue the known state.
 type cacheOf map[string]object
 
 func (c cacheOf) Get(key string) (object, bool) { o, ok := c[key]; return o, ok }

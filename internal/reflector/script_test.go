@@ -269,7 +269,7 @@ func (s *scriptedStream) Close() error {
 	return nil
 }
 
-// journal is a queue that writes down what it is given.
+// journal is a queue that writes down the calls of its methods.
 type journal struct {
 	mu      sync.Mutex
 	entries []string

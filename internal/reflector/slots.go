@@ -36,9 +36,9 @@ func (r *Reflector[T]) selects() source.Selects {
 	return r.o.Slots.Has
 }
 
-// selection says which objects a request asks the server for. A server may ignore it, and the answer
-// to a watch does not say so. So objects that it does not select count as missing in the answer, which
-// may have them all the same.
+// selection describes the objects that a request asks the server for. A server may ignore it, and
+// the answer to a watch does not say so. So objects that it does not select count as missing in the
+// answer, which may have them all the same.
 type selection struct {
 	selector string   // of the slots; "" for all objects
 	slots    slot.Set // all without a selector
@@ -70,8 +70,8 @@ func (r *Reflector[T]) maySelect(slots slot.Set) bool {
 	return r.o.Slots != nil && r.o.Slots.Key() == slot.UID && slots != slot.All()
 }
 
-// checkSharding lists one object, to find out whether the server honours a selector. An error counts
-// as no: the request that follows shows what is wrong.
+// checkSharding lists one object, to find out whether the server honours a selector. An error
+// counts as no: the request that follows shows the cause.
 func (r *Reflector[T]) checkSharding(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, longestCheck)
 	defer cancel()

@@ -26,7 +26,8 @@ type staged[T any] struct {
 	ahead    map[string]string // the cached versions of objects that are listed in an older one
 }
 
-// leastRoom is how many objects of a stream are staged before repeated ones are looked for.
+// leastRoom is the number of objects of a stream that are staged before repeated ones are looked
+// for.
 const leastRoom = 16 << 10
 
 func (s *staged[T]) len() int { return len(s.decoded) + len(s.cached) }
@@ -149,7 +150,7 @@ func (s *staged[T]) remove(key string) {
 	delete(s.index, key)
 }
 
-// keysAtOnce is how many bytes of keys are one allocation.
+// keysAtOnce is the number of bytes of keys in one allocation.
 const keysAtOnce = 16 << 10
 
 // keep copies a key that is valid during a call only.

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// grace is how much longer than its timeout a watch may last.
+	// grace is the time by which a watch may outlast its timeout.
 	grace = 30 * time.Second
 	// quietPeriods is how many times the longest wait between two bookmarks a watch may be
 	// quiet: of its own, or of an earlier watch while it has not had two. API servers send
@@ -25,7 +25,7 @@ const (
 	leastQuiet = 30 * time.Second
 	// leastQuietFirst is the least time that a watch may be quiet before it has had two bookmarks. Of
 	// several servers, one that lags sends none to a watch from a version that it does not have, and
-	// some may send none at all.
+	// some may send no bookmark at all.
 	leastQuietFirst = 4 * time.Minute
 )
 

@@ -9,14 +9,14 @@ import (
 var errSuspected = errors.New("the server has shown another state than its watch, " +
 	"which may be that of a server that lags: the watch is begun anew")
 
-// leastWatched is how long a watch goes on in any case.
+// leastWatched is the least age of a watch that SuspectWatch ends.
 const leastWatched = 30 * time.Second
 
-// SuspectWatch says that a consistent read has shown another state of the object of a key than the
-// watch has brought. The watch ends, unless it began less than half a minute ago, and is begun anew:
-// with several servers, maybe at one that does not lag. If the read has shown a state before version,
-// which was cached before the read, the server may have been set back, and is checked before the next
-// watch. version is "" otherwise. It may be called from any goroutine.
+// SuspectWatch reports that a consistent read has shown another state of the object of a key than
+// the watch has brought. The watch ends, unless it began less than half a minute ago, and is begun
+// anew: with several servers, maybe at one that does not lag. If the read has shown a state before
+// version, which was cached before the read, the server may have been set back, and is checked
+// before the next watch. version is "" otherwise. It may be called from any goroutine.
 func (r *Reflector[T]) SuspectWatch(key, version string) {
 	if version != "" {
 		r.suspected.Store(&lastChange{key: key, version: version})

@@ -92,8 +92,8 @@ func TestP01_GroupOfDeletesIsResumedFromBeforeIt(t *testing.T) {
 }
 
 // TestP04_ResumedReplaysAreHandedOnOnce has a server send events in another order and end the watch,
-// so that the next one brings again what was handed on. Where versions do not order states, the
-// queue cannot tell these replays from new states.
+// so that the next one brings again events that were handed on. Where versions do not order states,
+// the queue cannot tell these replays from new states.
 func TestP04_ResumedReplaysAreHandedOnOnce(t *testing.T) {
 	scenario{
 		o: Options[object]{Compare: func(string, string) (int, bool) { return 0, false }},
@@ -189,7 +189,7 @@ func TestP18_EndsThatLeadToNoList(t *testing.T) {
 }
 
 // TestBookmarkOfNoNumberIsMalformed has a server whose versions are numbers send a bookmark of
-// another kind: it is not adopted, and what comes with it is. It may be one that ends a
+// another kind: it is not adopted, and the events that come with it are. It may be one that ends a
 // streamed list.
 func TestBookmarkOfNoNumberIsMalformed(t *testing.T) {
 	for i, odd := range []string{"x", "007", "0", "-1", "1e3", " 9", "٩"} {

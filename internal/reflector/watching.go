@@ -23,11 +23,11 @@ var (
 )
 
 const (
-	// mostUseless is how many watches in a row may be useless before the collection is listed:
-	// refused, ended with an error event or within a second, or not understood, with nothing
-	// new between them.
+	// mostUseless is the number of watches in a row that may be useless before the collection is
+	// listed: refused, ended with an error event or within a second, or not understood, with
+	// nothing new between them.
 	mostUseless = 3
-	// shortWatch is how long a watch must last for the next one to begin without a wait.
+	// shortWatch is the time that a watch must last for the next one to begin without a wait.
 	shortWatch = time.Second
 )
 

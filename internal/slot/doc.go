@@ -1,5 +1,5 @@
 // Package slot divides objects into 256 slots, by UID or by namespace: a [Set] holds some of them,
-// and [Key] says which of the two names an object is divided by. A [Holding] is the slots that a
+// and [Key] is the one of the two by which objects are divided. A [Holding] is the slots that a
 // process holds at present, and has its collections follow their changes.
 //
 //	UID ───────▶ FNV-1a ──────────────▶ top 8 bits ─▶ slot    a slot is a range of hashes

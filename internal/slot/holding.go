@@ -47,7 +47,7 @@ func NewHolding(key Key, slots Set) *Holding {
 	return h
 }
 
-// Key returns what the objects are divided by.
+// Key returns the key by which the objects are divided.
 func (h *Holding) Key() Key { return h.key }
 
 // Slots returns the slots that are held.

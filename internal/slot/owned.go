@@ -6,7 +6,7 @@ type Owned struct {
 	// Epoch rises with each change of the owner.
 	Epoch uint64
 	// Versions are those by resource at which the last owner saw its own writes: no call may begin
-	// before the caches have reached them. Nil says that they are not known, as after a crash: the
+	// before the caches have reached them. Nil means that they are not known, as after a crash: the
 	// server's are to be asked for.
 	Versions map[string]string
 }

@@ -5,14 +5,14 @@ import "strings"
 const (
 	// Count is the number of slots.
 	Count = 256
-	// MaxControllers is how many controllers a group leads singly. In sets, their numbers follow those
-	// of the slots.
+	// MaxControllers is the largest number of controllers that a group leads singly. In sets, their
+	// numbers follow those of the slots.
 	MaxControllers = 64
 	// Entries is the number of both.
 	Entries = Count + MaxControllers
 )
 
-// Key says by which of their names objects are divided.
+// Key is the field by which objects are divided.
 type Key string
 
 // The keys.
@@ -32,7 +32,8 @@ func (k Key) Of(uid, namespace string) int {
 }
 
 // In reports whether the slot of an object with a UID and a namespace is in a set. An object without
-// a namespace, divided by it, has no slot; In reports true, so that what reads it can say so.
+// a namespace, divided by it, has no slot; In reports true, so that the reader of the object can
+// report it.
 func (k Key) In(s Set, uid, namespace string) bool {
 	return k == Namespace && namespace == "" || s.Has(k.Of(uid, namespace))
 }

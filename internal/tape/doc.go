@@ -1,5 +1,6 @@
-// Package tape holds what sources have brought, in memory: a [Ring] keeps the newest [Record]s of
-// any number of [Writer]s, and a [Recording] is a copy of them, with a [Track] for each writer.
+// Package tape keeps the answers and events of sources in memory: a [Ring] keeps the newest
+// [Record]s of any number of [Writer]s, and a [Recording] is a copy of them, with a [Track] for
+// each writer.
 //
 //	source.Record ──▶ Writer ──┐
 //	source.Record ──▶ Writer ──┼──▶ Ring: segment, segment, …, segment ──▶ Recording
@@ -23,7 +24,7 @@
 // # Memory
 //
 // A record counts its head and its bytes, and its data a second time: a base keeps the object that
-// the record's object has replaced in the cache. What has pointers counts [extraBytes] and its texts.
-// The table of a cache is copied on write, and the nodes of its tree that are kept for a base do
-// not count.
+// the record's object has replaced in the cache. The fields of a record that have pointers count
+// [extraBytes] and their texts. The table of a cache is copied on write, and the nodes of its tree
+// that are kept for a base do not count.
 package tape

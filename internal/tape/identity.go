@@ -10,7 +10,7 @@ import (
 type Object struct {
 	// Key, Version and UID are its identity.
 	Key, Version, UID string
-	// Err says why it is no object of the collection, empty if it is one.
+	// Err is the reason for which it is no object of the collection, empty if it is one.
 	Err string
 	// Object is the object of a base; nil for its identity alone.
 	Object any

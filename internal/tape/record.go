@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Kind says what a record is about.
+// Kind is the kind of a record.
 type Kind uint8
 
 // The kinds of records.
@@ -43,7 +43,7 @@ func (k *Kind) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Form says in which form a record has an object.
+// Form is the form in which a record has an object.
 type Form uint8
 
 // The forms of objects.
@@ -163,7 +163,7 @@ func (m *More) texts() int {
 	return n
 }
 
-// Collection says what a source reads.
+// Collection describes the collection that a source reads.
 type Collection struct {
 	// Group, Version, Resource and Kind name the type, as far as they are known.
 	Group    string `json:"group,omitempty"`
@@ -179,9 +179,9 @@ type Collection struct {
 	Fields string `json:"fields,omitempty"`
 }
 
-// Recording is what a ring held at a time.
+// Recording is the content of a ring at a time.
 type Recording struct {
-	// Reason says why it was made.
+	// Reason is the reason for which it was made.
 	Reason string
 	// Began is when the ring was made, from which records count, and Made when it was copied.
 	Began, Made time.Time
@@ -193,8 +193,8 @@ type Track struct {
 	// Name is that of the informer.
 	Name string
 	Collection
-	// Base is what was cached when the first record was written, in the order of keys, and
-	// BaseVersion the version up to which the writer's source was read then.
+	// Base has the objects that were cached when the first record was written, in the order of
+	// keys, and BaseVersion is the version up to which the writer's source was read then.
 	Base        []Object
 	BaseVersion string
 	Records     []Record

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Take is what a ring holds at a time, before it is encoded.
+// Take is the content of a ring at a time, before it is encoded.
 type Take struct {
 	Began, Made time.Time
 	Tracks      []TakenTrack
@@ -20,7 +20,7 @@ type TakenTrack struct {
 	Records []Record
 }
 
-// Take returns what the ring holds. Tracks are in the order of their first records, before
+// Take returns the content of the ring. Tracks are in the order of their first records, before
 // those without one.
 func (r *Ring) Take() Take {
 	segments, writers := r.copy()

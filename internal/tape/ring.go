@@ -11,19 +11,19 @@ import (
 type Options struct {
 	// MaxBytes bounds the memory of the ring.
 	MaxBytes int64
-	// MaxAge is how long a record is kept.
+	// MaxAge is the time for which a record is kept.
 	MaxAge time.Duration
-	// OnEvent is called with what may be a reason for a recording, and with the informer. It
-	// may be called from any goroutine.
+	// OnEvent is called with an event that may be a reason for a recording, and with the name of
+	// the informer. It may be called from any goroutine.
 	OnEvent func(reason, informer string)
 }
 
 const (
-	// extraBytes is the memory of what a record has beside its head and its bytes, but for texts.
+	// extraBytes is the memory of a record beside its head, its bytes and its texts.
 	extraBytes = 256
-	// objectBytes is what an object that is not encoded counts.
+	// objectBytes is the counted memory of an object that is not encoded.
 	objectBytes = 4 << 10
-	// segments is how many segments a full ring has at least.
+	// segments is the least number of segments of a full ring.
 	segments = 16
 )
 
@@ -43,9 +43,9 @@ type Ring struct {
 
 // Base is the state of a cache.
 type Base struct {
-	// Version is up to which version the source was read.
+	// Version is the version up to which the source was read.
 	Version string
-	// Objects yields what is cached, in the order of keys.
+	// Objects yields the cached objects, in the order of keys.
 	Objects iter.Seq[Object]
 }
 
@@ -55,7 +55,7 @@ type WriterOptions struct {
 	Name string
 	// Base returns the state of the cache. It must not call the writer.
 	Base func() Base
-	// Collection returns what the source reads; nil if that is not known.
+	// Collection describes the collection that the source reads; nil if that is not known.
 	Collection func() Collection
 	// Decode decodes the object of a frame; nil if there are no frames.
 	Decode func(frame []byte, form Form) (any, error)
@@ -190,7 +190,7 @@ func (w *Writer) End() {
 	}
 }
 
-// Bytes returns how many bytes the ring takes by its own count.
+// Bytes returns the memory of the ring by its own count.
 func (r *Ring) Bytes() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()

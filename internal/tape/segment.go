@@ -18,15 +18,15 @@ type segment struct {
 	copied bool          // a recording refers to it
 }
 
-// part is what a segment knows of a writer.
+// part has the writer of some records of a segment, and its base.
 type part struct {
 	by   *Writer // nil if it has ended
 	base Base
 }
 
 // head describes a record of a segment. It has no pointers, which a garbage collector would follow:
-// key, version and data are in the buffer of the segment, one after the other, and what has
-// pointers is an extra.
+// key, version and data are in the buffer of the segment, one after the other, and the fields with
+// pointers are an extra.
 type head struct {
 	at                       time.Duration
 	part, key, version, data uint32 // the part of its writer, and sizes
@@ -40,14 +40,14 @@ type head struct {
 // headBytes is the memory of a head.
 const headBytes = 32
 
-// extra is what has pointers in a record.
+// extra has the fields of a record that have pointers.
 type extra struct {
 	part   int
 	more   *More
 	object any
 }
 
-// size returns how many bytes of the buffer of a segment the record takes.
+// size returns the number of bytes that the record takes in the buffer of a segment.
 func (r *Record) size() int { return len(r.Key) + len(r.Version) + len(r.Data) }
 
 func (s *segment) add(r *Record, part int) {

@@ -6,6 +6,6 @@
 // JSON text by its brackets and quotes alone, which is faster, and leave the syntax of the
 // parts to their decoder.
 //
-// Functions return the index after what they read, or -1 where it is malformed or cut off.
-// They keep nothing, copy nothing and allocate nothing, except the tokens.
+// Functions return the index after the value that they read, or -1 where it is malformed or cut
+// off. They keep nothing, copy nothing and allocate nothing, except the tokens.
 package wire

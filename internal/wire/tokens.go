@@ -51,8 +51,8 @@ const (
 	retainedTokens = 1 << 14
 )
 
-// Tokens cuts a JSON text into tokens and checks its syntax. It accepts what the standard
-// accepts, except texts, depths and numbers that are too large.
+// Tokens cuts a JSON text into tokens and checks its syntax. It accepts every text that the
+// standard accepts, except texts, depths and numbers that are too large.
 type Tokens struct {
 	All []Token
 	// Known, if it is not nil, is called with the index at which an array or object begins. If

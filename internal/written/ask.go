@@ -10,10 +10,10 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Answer is what the server says of a write.
+// Answer is the server's answer to a question about a write.
 type Answer struct {
-	// Settled says that there is nothing to wait for, and Shown that this is because the cache
-	// shows the write, as far as one can know.
+	// Settled reports whether there is nothing to wait for, and Shown whether this is because the
+	// cache shows the write, as far as that can be known.
 	Settled, Shown bool
 	resolved       guard.Write
 }

@@ -1,5 +1,6 @@
-// Package written says whether a [Cache] shows what a client has written: a [Write] is held by a
-// cache, or the server is asked about it, whose [Answer] says whether the cache can show it at all.
+// Package written decides whether a [Cache] shows the writes of a client: a [Write] is held by a
+// cache, or the server is asked about it, and its [Answer] tells whether the cache can show it at
+// all.
 //
 //	guard.Write ──▶ Write ──Held──▶ Cache
 //	                  │                yes: a call or a read may begin
@@ -8,13 +9,14 @@
 // # When a write is held
 //
 //	object        the cached object has its version or a later one, or the cache has passed it
-//	deletion      the object is not cached, or another one of its name is; a deletion without a
-//	              UID is one of whatever object had the name
+//	deletion      the object is not cached, or another one of its name is, and the cache has passed
+//	              the version of the deletion, if that is known; without a UID: no object of the
+//	              name is cached, or the cache has passed the version
 //	conflict      the cached object has another version than the request, or a second is over
 //	unknown       never: the server is asked at the time at which it has ended the request
 //
-// A cache that does not hold the namespace of the object shows nothing of it, nor does one that has
-// stopped: then every write is held.
+// A cache that does not hold the namespace or the slot of the object shows nothing of it, nor does
+// one that has stopped: then every write is held.
 //
 // # When the server is asked
 //

@@ -11,13 +11,12 @@ import (
 )
 
 const (
-	// AskAfter is how long a write is waited for before the server is asked whether the cache is
-	// behind it.
+	// AskAfter is the wait for a write before the server is asked whether the cache is behind it.
 	AskAfter = 10 * time.Second
-	// conflictWait is how long the state is waited for that a write was in conflict with.
+	// conflictWait is the longest wait for the state that a write was in conflict with.
 	conflictWait = time.Second
-	// hiddenWait is how long is waited for what may bring no event, before the server is asked: an
-	// object that the selection of the cache may leave out, and a version of a collection.
+	// hiddenWait is the wait for a write that may bring no event, before the server is asked: one
+	// of an object that the selection of the cache may leave out, or of a collection.
 	hiddenWait = time.Second
 )
 
@@ -37,7 +36,7 @@ type Cache interface {
 	Cached(key string) (version, uid string, ok bool)
 	// Keys yields the keys of all cached objects.
 	Keys() iter.Seq[string]
-	// SuspectWatch says that a consistent read has shown another state of an object than is
+	// SuspectWatch reports that a consistent read has shown another state of an object than is
 	// cached: one before version, or a later one for "".
 	SuspectWatch(key, version string)
 }
@@ -110,8 +109,8 @@ func (w *Write) Held(by Cache, now time.Duration) bool {
 	return shown
 }
 
-// Due returns when a wait that began at since has taken so long that the server is asked. What was
-// written may bring no event: then the server is asked earlier.
+// Due returns when a wait that began at since has taken so long that the server is asked. A write
+// may bring no event: then the server is asked earlier.
 func (w *Write) Due(by Cache, since time.Duration) time.Duration {
 	_, name := SplitKey(w.Object)
 	switch {

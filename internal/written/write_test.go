@@ -39,7 +39,7 @@ func (c fakeCache) SuspectWatch(string, string) {}
 
 var errStopped = errors.New("stopped")
 
-// TestC03_Held says of each kind of write in which caches it shows.
+// TestC03_Held lists for each kind of write the caches that show it.
 func TestC03_Held(t *testing.T) {
 	x := func(w guard.Write) guard.Write {
 		w.Namespace, w.Name = "shop", "x"
@@ -93,7 +93,7 @@ func TestC03_Held(t *testing.T) {
 
 var epoch = time.Unix(1_000_000, 0)
 
-// TestC03_Due says when the server is asked.
+// TestC03_Due lists when the server is asked.
 func TestC03_Due(t *testing.T) {
 	for name, test := range map[string]struct {
 		write guard.Write

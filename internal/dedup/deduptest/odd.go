@@ -101,7 +101,7 @@ func (f *Filler) oddName(data []byte, begin, end int, value *wire.Token) []byte 
 	return slices.Concat(data[:begin], []byte(name), data[end:])
 }
 
-// oddWhole changes what is around an object, and all of it.
+// oddWhole changes the bytes around an object, and the object as a whole.
 func (f *Filler) oddWhole(data []byte) []byte {
 	switch f.Random.IntN(6) {
 	case 0:

@@ -10,8 +10,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Main runs the tests of a package, and exits. It silences what client-go logs of failures that are
-// meant.
+// Main runs the tests of a package, and exits. It silences client-go, which would log the failures
+// that the tests intend.
 func Main(m *testing.M) {
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
 		func(context.Context, error, string, ...any) {},
