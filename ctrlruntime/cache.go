@@ -21,7 +21,7 @@ import (
 //
 //	mgr, err := ctrl.NewManager(config, ctrl.Options{NewCache: ctrlruntime.NewCache})
 //
-// All options mean what they mean there. With opts.NewInformer the result is the cache of
+// All options have the same meaning there. With opts.NewInformer the result is the cache of
 // cache.New itself.
 func NewCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	if opts.NewInformer != nil {
@@ -29,7 +29,7 @@ func NewCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	}
 	httpClient, err := httpClientOf(config, opts.HTTPClient)
 	if err != nil {
-		return cache.New(config, opts) // whose error says the same in controller-runtime's words
+		return cache.New(config, opts) // this has the same error with controller-runtime's text
 	}
 	if opts.Scheme == nil {
 		opts.Scheme = scheme.Scheme // as cache.New does
@@ -66,8 +66,8 @@ func (w *wrapper) List(ctx context.Context, list client.ObjectList,
 	return w.Cache.List(ctx, list, byLabels(opts)...)
 }
 
-// RemoveInformer stops the informers of an object's type and form. Nothing waits for them any more,
-// not even for those that were never started, and so never stop.
+// RemoveInformer stops the informers of an object's type and form. Reads no longer wait for them.
+// That includes informers that were never started, which never stop.
 func (w *wrapper) RemoveInformer(ctx context.Context, obj client.Object) error {
 	present := w.informers.members()
 	if err := w.Cache.RemoveInformer(ctx, obj); err != nil {
@@ -83,8 +83,8 @@ func (w *wrapper) RemoveInformer(ctx context.Context, obj client.Object) error {
 	return nil
 }
 
-// NeedLeaderElection reports whether a manager starts the cache only as the leader. Without this
-// method, as caches of several namespaces are, a runnable needs the election.
+// NeedLeaderElection reports whether a manager starts the cache only as the leader. A cache
+// without this method, such as one of several namespaces, needs the election.
 func (w *wrapper) NeedLeaderElection() bool {
 	of, ok := w.Cache.(interface{ NeedLeaderElection() bool })
 	return !ok || of.NeedLeaderElection()

@@ -20,11 +20,11 @@ import (
 )
 
 // ErrBehind is the error of a read whose cache does not show a write of the client after 30
-// seconds, although it could.
+// seconds, although the cache does not leave the object out.
 var ErrBehind = errors.New("the cache is behind a write of this client: read again later")
 
 // NewClient is controller-runtime's client.New for a cache of [NewCache]. Its reads from the cache
-// wait until the cache shows what the client has written. It is the value of
+// wait until the cache shows the client's writes. It is the value of
 // ctrl.Options.NewClient:
 //
 //	mgr, err := ctrl.NewManager(config, ctrl.Options{
@@ -32,12 +32,12 @@ var ErrBehind = errors.New("the cache is behind a write of this client: read aga
 //	})
 //
 // A Get waits for the writes of its object, a List for those of its type in its namespace, each in
-// the form (Go type, maps, metadata) in which it reads. They wait for writes that have returned
-// before: not for those of other clients, nor of other processes. A write with a status or another
-// subresource is one of the object. A wait ends with the context. After 10 seconds the server is
-// asked whether the cache can show the write at all, and if it can, after 30 seconds the error is
-// ErrBehind. The server is asked also about a write whose outcome the client does not know.
-// That needs the verbs get and list on what is written.
+// the form (Go type, maps, metadata) in which it reads. They wait for writes that returned before
+// the read, but not for those of other clients or other processes. A write of the status or
+// another subresource is a write of the object. A wait ends with the context. After 10 seconds the
+// server is asked whether the cache can show the write at all, and if it can, after 30 seconds the
+// error is ErrBehind. The server is also asked about a write whose outcome the client does not
+// know. That needs the verbs get and list on the resources that are written.
 //
 // Writes have a timeout of 34 seconds. A read with client.DisableReadYourWritesConsistency does not
 // wait. A write ignores that option. NewClient ignores
@@ -73,15 +73,15 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 
 // recorder records the writes of an HTTP client.
 type recorder struct {
-	next   http.RoundTripper // that of the guard
+	next   http.RoundTripper // the transport of the guard
 	writes *writes
 }
 
 // WrappedRoundTripper returns the transport that sends, for apimachinery's util/net.
 func (r *recorder) WrappedRoundTripper() http.RoundTripper { return r.next }
 
-// RoundTrip sends a request. Its writes are recorded before the caller has read the answer to its
-// end, or has the error.
+// RoundTrip sends a request. Its writes are recorded before the caller receives the end of the
+// answer, or the error.
 func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Method == http.MethodGet {
 		return r.next.RoundTrip(req)
@@ -120,7 +120,7 @@ func (b *recordedBody) Close() error {
 	return err
 }
 
-// waitingReader reads the cache once it shows what was written.
+// waitingReader reads the cache once it shows the writes.
 type waitingReader struct {
 	*wrapper
 	writes *writes
@@ -148,14 +148,15 @@ func (r *waitingReader) List(ctx context.Context, list client.ObjectList,
 	return r.await(ctx, list, o.Namespace, "", read)
 }
 
-// await calls read once the informers that it uses show the writes of what it reads: of an object, or
-// of all in a namespace for the name "", or of all. A read that has made an informer is repeated: the
-// informer may not show a write yet whose outcome is unknown.
+// await calls read once the informers that it uses show the writes of the object that it reads. With
+// the name "" it waits for the writes of all objects in the namespace, or in all namespaces for "". A
+// read that has made an informer is repeated: the informer may not show a write yet whose outcome is
+// unknown.
 func (r *waitingReader) await(ctx context.Context, of runtime.Object, namespace, name string,
 	read func() error) error {
 	kind, err := apiutil.GVKForObject(of, r.informers.scheme)
 	if err != nil || r.writes.none() {
-		return read() // which has the same error
+		return read() // read returns the same error
 	}
 	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	for {

@@ -19,7 +19,7 @@ import (
 	"github.com/tidings-go/tidings/ctrlruntime"
 )
 
-// TestC03_ReadsThatShallNotWait read the cache as it is.
+// TestC03_ReadsThatShallNotWait read the cache without a wait.
 func TestC03_ReadsThatShallNotWait(t *testing.T) {
 	withClient(t, cache.Options{}, late, func(w *clientWorld) {
 		m := configMap("shop", "x", nil)
@@ -34,7 +34,7 @@ func TestC03_ReadsThatShallNotWait(t *testing.T) {
 	})
 }
 
-// TestC03_ACacheThatLagsForMinutes: a read ends with its context, or after half a minute. The read
+// TestC03_ACacheThatLagsForMinutes: a read ends with its context, or after half a minute. A read
 // after the cache has caught up has the write.
 func TestC03_ACacheThatLagsForMinutes(t *testing.T) {
 	withClient(t, cache.Options{}, 5*time.Minute, func(w *clientWorld) {

@@ -16,11 +16,11 @@ import (
 	"github.com/tidings-go/tidings/ctrlruntime"
 )
 
-// informers returns how many informers the cache has.
+// informers returns the number of informers of the cache.
 func (w *clientWorld) informers() int { return len(ctrlruntime.Informers(w.cache).Health()) }
 
-// TestC03_AnInformerThatIsRemovedBeforeTheStart never runs: nothing shows it, waits for it or keeps
-// writes for it.
+// TestC03_AnInformerThatIsRemovedBeforeTheStart: it never runs, so that no page shows it, no read
+// waits for it, and no writes are kept for it.
 func TestC03_AnInformerThatIsRemovedBeforeTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := cache.Options{DefaultNamespaces: map[string]cache.Config{"shop": {}}}
@@ -64,7 +64,7 @@ func TestC03_ANamespaceForATypeWithoutNamespaces(t *testing.T) {
 	}
 }
 
-// TestC03_AllNamespacesBesideOne: the informer of the others never shows what is in that one.
+// TestC03_AllNamespacesBesideOne: the informer of the others never shows the objects in that one.
 func TestC03_AllNamespacesBesideOne(t *testing.T) {
 	o := cache.Options{DefaultNamespaces: map[string]cache.Config{"shop": {}, cache.AllNamespaces: {}}}
 	withClient(t, o, late, func(w *clientWorld) {
@@ -81,7 +81,8 @@ func TestC03_AllNamespacesBesideOne(t *testing.T) {
 	})
 }
 
-// TestC03_ReadsThatMakeNoInformer have controller-runtime's error at once, whatever was written.
+// TestC03_ReadsThatMakeNoInformer have controller-runtime's error at once, with or without
+// writes.
 func TestC03_ReadsThatMakeNoInformer(t *testing.T) {
 	inShop := map[string]cache.Config{"shop": {}}
 	notCached := func(err error) bool {

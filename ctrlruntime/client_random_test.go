@@ -17,7 +17,7 @@ import (
 )
 
 // TestC03_RandomWrites: writers, each of objects of its own, write and read while events are late
-// and answers are lost. What a read returns is what the server has.
+// and answers are lost. Reads return the states that the server has.
 func TestC03_RandomWrites(t *testing.T) {
 	inTwo := cache.Options{DefaultNamespaces: map[string]cache.Config{"shop": {}, "blog": {}}}
 	for seed := range uint64(6) {
@@ -31,7 +31,7 @@ func TestC03_RandomWrites(t *testing.T) {
 					apisim.RefuseApplied(500), apisim.Refuse(500, 0), apisim.CutBefore(0),
 					apisim.CutWithin(0), apisim.ApplyLater(time.Second, 504), apisim.Refuse(429, time.Second),
 				}
-				// No request has two faults: an answer of 500 says that nothing is applied later.
+				// No request has two faults: after an answer of 500, nothing is applied later.
 				for n, verb := range []string{"create", "update", "patch", "delete"} {
 					w.server.Inject(apisim.Match{Verb: verb, Probability: 0.15}, faults[(n+int(seed))%len(faults)])
 				}
@@ -50,7 +50,7 @@ func TestC03_RandomWrites(t *testing.T) {
 	}
 }
 
-// writer writes objects that no other one writes.
+// writer writes objects that no other writer writes.
 type writer struct {
 	*clientWorld
 	*rand.Rand
@@ -108,7 +108,7 @@ func (w *writer) step(step int) {
 	w.check(step, "list after "+what, key, read, err)
 }
 
-// check compares what was read with what the server has.
+// check compares the states that were read with those of the server.
 func (w *writer) check(step int, what string, key client.ObjectKey, read *corev1.ConfigMap, err error) {
 	stored, missing := w.server.Get(w.Context(), configMapResource, key.Namespace, key.Name)
 	switch {

@@ -16,10 +16,10 @@ import (
 	"github.com/tidings-go/tidings/ctrlruntime"
 )
 
-// late is how late events come.
+// late is the delay of events.
 const late = 500 * time.Millisecond
 
-// lateWatches are those that follow a list. The refusal of a streamed list is not late.
+// lateWatches matches the watches that follow a list. The refusal of a streamed list is not late.
 var lateWatches = apisim.Match{Verb: "watch", Query: map[string]string{"resourceVersion": ""}}
 
 // clientWorld is a world with a client that reads from its cache.
@@ -28,7 +28,7 @@ type clientWorld struct {
 	client client.Client
 }
 
-// mapperOf returns what a manager learns by discovery.
+// mapper returns the mapper that a manager gets by discovery.
 func (w *world) mapper() meta.RESTMapper {
 	mapper := meta.NewDefaultRESTMapper(nil)
 	for kind, scope := range map[string]meta.RESTScope{
@@ -76,7 +76,7 @@ func (w *world) must(err error) {
 	}
 }
 
-// took returns how long something takes.
+// took returns the time that a function takes.
 func took(do func()) time.Duration {
 	began := time.Now()
 	do()
@@ -114,15 +114,15 @@ func (w *clientWorld) warm(lists ...client.ObjectList) {
 	}
 }
 
-// lists returns the names of the objects in a list, and how long it took.
+// lists returns the names of the objects in a list, and the time that it took.
 func (w *clientWorld) lists(list client.ObjectList, o ...client.ListOption) (int, time.Duration) {
 	w.Helper()
 	d := took(func() { w.must(w.client.List(w.Context(), list, o...)) })
 	return meta.LenList(list), d
 }
 
-// absent makes the informer of an object that there is not. controller-runtime looks ten times a
-// second whether it is synced.
+// absent makes the informer of an object that does not exist. controller-runtime looks ten times
+// a second whether it is synced.
 func (w *clientWorld) absent(o client.Object) {
 	w.Helper()
 	w.reads(o, true, 0, 200*time.Millisecond)

@@ -73,7 +73,7 @@ func TestC03_ReadsAfterEachWrite(t *testing.T) {
 	}
 }
 
-// TestC03_WhichReadsWait: those of the object, and lists of its namespace and of all.
+// TestC03_WhichReadsWait: Get of the object, and lists of its namespace and of all namespaces.
 func TestC03_WhichReadsWait(t *testing.T) {
 	inShop := client.InNamespace("shop")
 	for name, read := range map[string]struct {
@@ -241,7 +241,7 @@ func TestC03_Subresources(t *testing.T) {
 }
 
 // TestC03_UnknownOutcomes: the client does not know whether its write was applied. The next read
-// waits until the server says so.
+// waits until the server answers whether it was.
 func TestC03_UnknownOutcomes(t *testing.T) {
 	const timeout = 35 * time.Second // of a write, and a second
 	for name, o := range map[string]struct {

@@ -195,9 +195,9 @@ func withoutData(obj any) (any, error) {
 	return m, nil
 }
 
-// TestWithoutBookmarks: the end of a streamed list is a bookmark, so that one is asked for there.
-// controller-runtime's cache does not sync with EnableWatchBookmarks false where lists are
-// streamed.
+// TestWithoutBookmarks: the end of a streamed list is a bookmark, so that the watch asks for
+// bookmarks there. controller-runtime's cache does not sync with EnableWatchBookmarks false where
+// lists are streamed.
 func TestWithoutBookmarks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, cache.Options{DefaultEnableWatchBookmarks: new(false)})

@@ -13,8 +13,8 @@
 //	       drop-in informer ──▶ indexer ──▶ Get, List
 //
 // The cache is controller-runtime's own: every option, method and error is that of its cache.New.
-// Three parts are of this module: what reads the API server, the memory that objects share, and
-// List by labels and owners.
+// Three parts are from this module: the reads from the API server, the memory that objects share,
+// and List by labels and owners.
 //
 // # How an informer is made
 //
@@ -23,7 +23,7 @@
 //  2. The ListerWatcher is called once for a list and once for a watch, with a context that the
 //     transport of its HTTP client recognises. The transport records these two requests and
 //     answers them itself with 204 No Content.
-//  3. Their path, selectors, encoding and bookmarks say what a [source.REST] has to read. It
+//  3. A [source.REST] is made of their path, selectors, encoding and bookmarks. It
 //     decodes protobuf for built-in types and JSON for custom ones. All sources of a cache share
 //     one [source.Table].
 //  4. If the requests are not those of a list and a watch of one resource, the informer uses the
@@ -32,7 +32,7 @@
 // # Lists by labels and owners
 //
 //  1. List with a label selector that names values of a label, as app=web or tier in (a,b), and
-//     with no field selector, receives a field selector that only the indexer of step 2 knows.
+//     without a field selector, gets a field selector that only the indexer of step 2 knows.
 //  2. controller-runtime's reader looks it up as an index. The indexer yields the objects under
 //     the value with the fewest objects; the first such List adds an index of a label. An informer
 //     has up to 8 of them.
@@ -50,18 +50,19 @@
 //		                           ▼
 //		                     cache of NewCache
 //
-//	 1. The transport of the client of [NewClient] notes the outcome of each write, as package
+//	 1. The transport of the client of [NewClient] records the outcome of each write, as package
 //	    controller/guard does, before the write returns.
-//	 2. A read waits for the writes of what it reads: one after the other, in the informer that it
-//	    reads from. Package internal/written says when an informer shows a write.
+//	 2. A read waits for the writes of the objects that it reads, one after the other, in the
+//	    informer that it reads from. Package internal/written decides whether an informer shows a
+//	    write.
 //	 3. A write is forgotten when all informers of its resource show it. Informers that are made later
-//	    read the newest state of the server first.
+//	    read the newest state of the server first, so that they show it.
 //
 // # Concurrency properties
 //
 // Everything may be called from any goroutine. The package starts no goroutines; those of the
-// informers end with the context of the cache's Start. Adding an index holds up List of the
-// informer for the time that its objects take.
+// informers end with the context of the cache's Start. While an index is added, which takes time
+// for each object, List of the informer waits.
 //
 // # Memory
 //
@@ -71,6 +72,6 @@
 //
 // # What a caller must do
 //
-// Never change an object that was read with UnsafeDisableDeepCopy, in none of its parts: they
-// belong to other objects too. controller-runtime asks for the same.
+// Never change an object that was read with UnsafeDisableDeepCopy, nor any part of it: other
+// objects share its parts. controller-runtime requires the same.
 package ctrlruntime

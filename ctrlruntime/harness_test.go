@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// world is a server and a cache of it. A test writes what it sees down as lines.
+// world is a server and a cache of it. A test writes its observations down as lines.
 type world struct {
 	*testing.T
 	server  *apisim.Server
@@ -164,7 +164,7 @@ func compare(t *testing.T, what string, want, got []string) {
 	}
 }
 
-// record notes the lists and watches of objects, without versions, pages and timeouts.
+// record writes down the lists and watches of objects, without versions, pages and timeouts.
 func (w *world) record(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(answer http.ResponseWriter, r *http.Request) {
 		defer next.ServeHTTP(answer, r)
@@ -196,8 +196,8 @@ func (w *world) note(format string, args ...any) {
 	w.lines = append(w.lines, fmt.Sprintf(format, args...))
 }
 
-// settle waits until everything is idle, and sorts the lines that handlers wrote since the last
-// other line.
+// settle waits until all goroutines are blocked, and sorts the lines that handlers wrote since
+// the last other line.
 func (w *world) settle() {
 	synctest.Wait()
 	w.mu.Lock()
@@ -222,14 +222,14 @@ func (w *world) at(d time.Duration) {
 	w.settle()
 }
 
-// get notes an object of the cache.
+// get writes down an object of the cache.
 func (w *world) get(obj client.Object, name string, opts ...client.GetOption) {
 	namespace, name, _ := strings.Cut(name, "/")
 	err := w.cache.Get(w.brief(), client.ObjectKey{Namespace: namespace, Name: name}, obj, opts...)
 	w.note("get %T %s/%s: %s, %v", obj, namespace, name, text(obj), err)
 }
 
-// list notes a list of the cache, its objects ascending by name.
+// list writes down a list of the cache, its objects ascending by name.
 func (w *world) list(list client.ObjectList, opts ...client.ListOption) {
 	err := w.cache.List(w.brief(), list, opts...)
 	var objects []string
@@ -242,7 +242,7 @@ func (w *world) list(list client.ObjectList, opts ...client.ListOption) {
 		objects, list.GetContinue(), list.GetResourceVersion(), err)
 }
 
-// count notes how many objects a list has.
+// count writes down the number of objects in a list.
 func (w *world) count(list client.ObjectList, opts ...client.ListOption) {
 	err := w.cache.List(w.brief(), list, opts...)
 	w.note("count %T: %d, %v", list, meta.LenList(list), err)
@@ -259,7 +259,7 @@ func text(obj any) string {
 	return serverUID.ReplaceAllString(string(data), "")
 }
 
-// follow adds a handler to the informer of an object, which notes its events.
+// follow adds a handler to the informer of an object, which writes down its events.
 func (w *world) follow(obj client.Object) toolscache.ResourceEventHandlerRegistration {
 	informer, err := w.cache.GetInformer(w.brief(), obj)
 	if err != nil {
@@ -306,7 +306,7 @@ func configMap(namespace, name string, labels map[string]string) *corev1.ConfigM
 	}
 }
 
-// widget returns a widget in the form in which the server takes it past HTTP.
+// widget returns a widget in the form for the server's Go methods.
 func widget(namespace, name string, size int64, labels map[string]string) *unstructured.Unstructured {
 	w := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"size": size, "parts": []any{"wheel", "axle"}},

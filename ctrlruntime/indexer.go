@@ -19,8 +19,8 @@ import (
 	"github.com/tidings-go/tidings/internal/metaindex"
 )
 
-// OwnerField is a field that List of a cache of [NewCache] selects by without IndexField: the UIDs
-// of the owners of an object.
+// OwnerField is a field for List of a cache of [NewCache] that needs no IndexField: the UIDs of
+// the owners of an object.
 //
 //	err := c.List(ctx, &pods, client.InNamespace(owner.Namespace),
 //		client.MatchingFields{ctrlruntime.OwnerField: string(owner.UID)})
@@ -32,8 +32,8 @@ const (
 	// labelsField is a field that stands for requirements on labels. No program uses it.
 	labelsField = "tidings.labels"
 
-	// indexPrefix begins the names of indexes of fields, and everywhere the value that an index
-	// has for all namespaces. Both are controller-runtime's.
+	// indexPrefix is the prefix of the names of indexes of fields, and everywhere the prefix of
+	// the values for all namespaces. Both are controller-runtime's.
 	indexPrefix = "field:"
 	everywhere  = "__all_namespaces"
 
@@ -42,7 +42,7 @@ const (
 	maxLabelIndexes = 8
 )
 
-// requirement is that a label has one of some values.
+// requirement selects objects whose label has one of the values.
 type requirement struct {
 	Label  string
 	Values []string
@@ -75,7 +75,7 @@ func byLabels(opts []client.ListOption) []client.ListOption {
 	return append(slices.Clip(opts), client.MatchingFieldsSelector{Selector: selector})
 }
 
-// informer is an informer whose indexer finds objects by labels and owners.
+// informer is a drop-in informer with an indexer that finds objects by labels and owners.
 type informer struct {
 	cache.SharedIndexInformer
 	indexer *indexer
@@ -85,7 +85,7 @@ type informer struct {
 func newInformer(of cache.SharedIndexInformer) cache.SharedIndexInformer {
 	store, ok := of.GetIndexer().(metaIndexer)
 	if !ok {
-		return of // not reached: all informers of clientgo/cache have one
+		return of // not reached: all informers of clientgo/cache have such an indexer
 	}
 	return &informer{of, &indexer{metaIndexer: store}}
 }
@@ -153,9 +153,9 @@ func ownerValues(obj any) ([]string, error) {
 	return values, nil
 }
 
-// ByIndex returns the objects that an index has under a value. For requirements on labels it
-// returns more, among which the caller selects. The error for an index that does not exist has the
-// text of client-go's.
+// ByIndex returns the objects that an index has under a value. For requirements on labels the
+// result has more objects, among which the caller selects. The error for an index that does not
+// exist has the text of client-go's.
 func (x *indexer) ByIndex(name, value string) ([]any, error) {
 	namespace, rest, _ := strings.Cut(value, "/")
 	if namespace == everywhere {
@@ -184,7 +184,7 @@ func (x *indexer) byLabels(namespace, text string) (list []any, err error) {
 	for _, r := range named {
 		one, err := labels.NewRequirement(r.Label, selection.In, r.Values)
 		if err != nil {
-			selector = labels.Everything() // a label that no server accepts: look at all objects
+			selector = labels.Everything() // no server accepts such a label: return all objects
 			named = nil
 			break
 		}
@@ -206,7 +206,7 @@ func (x *indexer) indexOne(named []requirement) {
 	if len(named) == 0 || len(x.indexed) == maxLabelIndexes || slices.ContainsFunc(named, isIndexed) {
 		return
 	}
-	// It fails when the informer has stopped. Then the list looks at all objects.
+	// It fails if the informer has stopped. Then the list tests all objects.
 	if err := x.IndexLabels(named[0].Label); err == nil {
 		x.indexed = append(x.indexed, named[0].Label)
 	}

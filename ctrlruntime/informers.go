@@ -22,8 +22,8 @@ import (
 	"github.com/tidings-go/tidings/internal/inspect"
 )
 
-// ErrNoInformer is the error of WaitFor for an object of which the cache has no informer: nothing
-// has asked for its type in its form, or not in its namespace.
+// ErrNoInformer is the error of WaitFor if the cache has no informer for the type, form and
+// namespace of the object.
 var ErrNoInformer = errors.New("the cache has no informer of it: read it once, or watch it")
 
 // Informers returns the informers of a cache of [NewCache], nil for any other cache. Both
@@ -38,14 +38,14 @@ func Informers(c cache.Cache) *InformerSet {
 // InformerSet holds the running informers of a cache.
 type InformerSet struct {
 	scheme *runtime.Scheme
-	// readNewest says that an informer that is made reads the newest state of the server first.
+	// readNewest reports whether new informers read the newest state of the server first.
 	readNewest atomic.Bool
 
 	mu  sync.Mutex // guards the rest
 	all []*member  // as they were made
 }
 
-// informerKey says which objects an informer holds.
+// informerKey identifies the objects that an informer holds.
 type informerKey struct {
 	kind      schema.GroupVersionKind
 	form      form
@@ -65,7 +65,7 @@ type member struct {
 	informer toolscache.SharedIndexInformer
 }
 
-// progress is what an informer of package clientgo/cache says of its cache.
+// progress has the methods by which the store of a clientgo/cache informer reports its state.
 type progress interface {
 	Await(ctx context.Context, done func() (bool, error)) error
 	Over() error
@@ -86,7 +86,7 @@ func (m *member) Selectors() (labels, fields string) { return m.labels, m.fields
 // Holds reports true: the informer holds the objects of all slots.
 func (m *member) Holds(string, string) bool { return true }
 
-// holds names what the informer holds.
+// holds returns the resource that the informer holds.
 func (m *member) holds() schema.GroupVersionResource {
 	return m.kind.GroupVersion().WithResource(m.resource)
 }
@@ -107,7 +107,7 @@ func (s *InformerSet) add(informer toolscache.SharedIndexInformer, key informerK
 	s.all = append(s.all, &member{key, of, informer})
 }
 
-// forget takes out informers that the cache has removed.
+// forget drops informers that the cache has removed.
 func (s *InformerSet) forget(removed []*member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -146,10 +146,10 @@ func (s *InformerSet) Inspect() (all []inspect.View) {
 }
 
 // WaitFor waits until the cache reflects the version of an object that was written, as the answer
-// of the write has it. It waits for the informer of the object's type, form and namespace, and
-// makes none: the error is ErrNoInformer then. That the object was changed or deleted again makes
-// no difference. A selector that hides the object from the informer delays it until the next
-// bookmark of the server, a minute or so, and a cache without bookmarks until the next change.
+// of the write has it. It waits for the informer of the object's type, form and namespace. If
+// there is none, it returns ErrNoInformer. It also returns if the object was changed or deleted
+// again. If a selector hides the object from the informer, it waits for the next bookmark of the
+// server, for about a minute. A cache without bookmarks then waits for the next change.
 func (s *InformerSet) WaitFor(ctx context.Context, obj client.Object) error {
 	if s == nil {
 		return errors.New("ctrlruntime: WaitFor: the cache is not one of NewCache")

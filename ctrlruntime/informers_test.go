@@ -70,7 +70,7 @@ func (w *world) pages(set *ctrlruntime.InformerSet) {
 	}
 }
 
-// TestWaitFor waits for own writes, in the informer of the object's form and namespace.
+// TestWaitFor waits for its own writes, in the informer of the object's form and namespace.
 func TestWaitFor(t *testing.T) {
 	o := cache.Options{DefaultNamespaces: map[string]cache.Config{"shop": {}, "blog": {}}}
 	inWorld(t, o, func(w *world) {

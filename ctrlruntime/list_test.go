@@ -116,7 +116,7 @@ func TestListByOwner(t *testing.T) {
 		both := client.MatchingFields{"a": "owned", ctrlruntime.OwnerField: "v"}
 		w.want("v and another field", w.found(&list, both), "shop/a", "shop/b")
 
-		// An index of the program has the last word.
+		// An index of the program has priority.
 		if err := w.cache.IndexField(w.Context(), &corev1.ConfigMap{}, ctrlruntime.OwnerField, shade); err != nil {
 			w.Fatal(err)
 		}

@@ -17,8 +17,8 @@ type probeKey struct{}
 // probeTransport answers the requests of probes itself.
 type probeTransport struct{ next http.RoundTripper }
 
-// RoundTrip answers a probe with 204, which no decoder takes for a list, and which counts as no
-// error in client-go's metrics of requests.
+// RoundTrip answers a probe with 204. No decoder accepts that as a list, and client-go's metrics
+// of requests do not count it as an error.
 func (t *probeTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	p, ok := req.Context().Value(probeKey{}).(*probe)
 	if !ok {
@@ -38,7 +38,8 @@ func probed(of *http.Client) *http.Client {
 	return wrapped(of, func(next http.RoundTripper) http.RoundTripper { return &probeTransport{next} })
 }
 
-// wrapped returns a client that sends through another transport, which wraps that of another one.
+// wrapped returns a client like another one, with a transport that wraps the transport of that
+// one.
 func wrapped(of *http.Client, wrap func(http.RoundTripper) http.RoundTripper) *http.Client {
 	next := of.Transport
 	if next == nil {
@@ -61,7 +62,8 @@ func httpClientOf(config *rest.Config, given *http.Client) (*http.Client, error)
 	return rest.HTTPClientFor(config)
 }
 
-// requestsOf returns the requests that lw sends for a list and for a watch; nil if it sends none.
+// requestsOf returns the requests that lw sends for a list and for a watch; nil for one that it
+// does not send.
 func requestsOf(lw cache.ListerWatcher) (list, watch *http.Request) {
 	of := cache.ToListerWatcherWithContext(lw)
 	listProbe, watchProbe := new(probe), new(probe)

@@ -32,7 +32,8 @@ func (r *roundTripper) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.next.RoundTrip(req)
 }
 
-// TestHTTPClient: the HTTP client of the options sends what the server receives, and no probe.
+// TestHTTPClient: the HTTP client of the options sends all requests that the server receives, and
+// no probes.
 func TestHTTPClient(t *testing.T) {
 	inWorld(t, cache.Options{}, func(w *world) {
 		next, err := rest.TransportFor(w.server.Config())
@@ -55,7 +56,7 @@ func TestHTTPClient(t *testing.T) {
 	})
 }
 
-// TestContentType: a configuration that asks for JSON is obeyed.
+// TestContentType: a configuration that asks for JSON is respected.
 func TestContentType(t *testing.T) {
 	inWorld(t, cache.Options{}, func(w *world) {
 		for _, contentType := range []string{"", "application/json"} {
@@ -96,7 +97,7 @@ func TestOwnInformers(t *testing.T) {
 	})
 }
 
-// TestWatchErrors: the handler of the options receives what the server answers.
+// TestWatchErrors: the handler of the options receives the errors of the server.
 func TestWatchErrors(t *testing.T) {
 	var mu sync.Mutex
 	var failed []error

@@ -23,7 +23,7 @@ import (
 type reader struct {
 	config     *rest.Config
 	httpClient *http.Client
-	set        *InformerSet // of the informers that read
+	set        *InformerSet // the informers that read the sources
 	// All sources share objects through table, and the memory for lists in budget.
 	table  source.Table
 	budget source.Budget
@@ -33,7 +33,7 @@ func newReader(config *rest.Config, httpClient *http.Client, set *InformerSet) *
 	return &reader{config: rest.CopyConfig(config), httpClient: httpClient, set: set}
 }
 
-// listWatch is a cache.ListerWatcher that names the source to read in its place.
+// listWatch is a cache.ListerWatcher with the source that an informer reads in its place.
 type listWatch struct {
 	cache.ListerWatcher
 	client   *source.Client
@@ -46,8 +46,8 @@ func (l *listWatch) Reading() (*source.Client, source.Resource, source.RESTOptio
 	return l.client, l.resource, l.options
 }
 
-// readable returns lw with the source of its objects. If that is not known, the result has the
-// shared table only. key says what the objects are.
+// readable returns lw with the source of its objects. If the source is not known, the result has
+// the shared table only. key identifies the objects.
 func (r *reader) readable(lw cache.ListerWatcher,
 	example runtime.Object) (readable cache.ListerWatcher, key informerKey) {
 	key.form = formOf(example)
@@ -65,8 +65,8 @@ func (r *reader) readable(lw cache.ListerWatcher,
 	return tidingscache.WithSharing(lw, tidingscache.SharingOptions{Among: &r.table}), key
 }
 
-// leftOut returns the namespaces that a field selector leaves out. That of cache.AllNamespaces leaves
-// out those which have a cache of their own.
+// leftOut returns the namespaces that a field selector excludes. The selector of cache.AllNamespaces
+// excludes those that have a cache of their own.
 func leftOut(selector string) (namespaces []string) {
 	parsed, err := fields.ParseSelector(selector)
 	if err != nil {
@@ -148,7 +148,7 @@ func (r *reader) read(l *listWatch, list, watch *http.Request, example runtime.O
 	return l.options.Check("cache.Options") == nil
 }
 
-// withoutBookmarks asks for no bookmarks, except in a streamed list, whose end is one.
+// withoutBookmarks asks for no bookmarks, except in a streamed list, which ends with one.
 func withoutBookmarks(o *metav1.ListOptions) {
 	if o.Watch && o.SendInitialEvents == nil {
 		o.AllowWatchBookmarks = false
@@ -156,7 +156,7 @@ func withoutBookmarks(o *metav1.ListOptions) {
 }
 
 // client returns a client with a rate limit of its own, as each informer of controller-runtime
-// has. It asks for protobuf only if accept does.
+// has. It asks for protobuf only if accept has it.
 func (r *reader) client(accept string) (*source.Client, error) {
 	config := rest.CopyConfig(r.config)
 	config.APIPath, config.GroupVersion, config.AcceptContentTypes = "/", nil, accept
@@ -190,7 +190,7 @@ func resourceOf(path string) (resource source.Resource, namespace string, ok boo
 	return resource, namespace, true
 }
 
-// kindOf returns the kind of an example in a group and version. ok is false if it has none
+// kindOf returns the kind of an example in a group and version. ok is false if it has no kind
 // there, or several.
 func (r *reader) kindOf(example runtime.Object, gv schema.GroupVersion) (kind string, ok bool) {
 	if form := formOf(example); form != typed {

@@ -27,7 +27,7 @@ type Widget struct {
 	Spec              WidgetSpec `json:"spec"`
 }
 
-// WidgetSpec says what a widget is made of.
+// WidgetSpec is the specification of a widget.
 type WidgetSpec struct {
 	Size  int      `json:"size"`
 	Parts []string `json:"parts,omitempty"`

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// behindAfter is how long a read waits for a cache that could show a write.
+	// behindAfter is the time for which a read waits for a cache that could show a write.
 	behindAfter = 30 * time.Second
-	// sweepAfter is how often reads forget the writes of places where nothing is read or written.
+	// sweepAfter is the period at which reads prune the writes of all places.
 	sweepAfter = time.Second
 )
 
-// writes has what a client has written, until the caches show it. Times are since epoch.
+// writes holds the writes of a client until the caches show them. Times are since epoch.
 type writes struct {
 	server    *guard.Guard
 	informers *InformerSet
@@ -34,7 +34,7 @@ type writes struct {
 	swept  time.Duration
 }
 
-// place is where an object is: its resource and its namespace.
+// place is the resource and the namespace of an object.
 type place struct {
 	resource  schema.GroupResource
 	namespace string
@@ -44,7 +44,7 @@ type place struct {
 type write struct {
 	place
 	written.Write               // the mutex of writes guards it
-	settled       []*member     // informers that need not show it; likewise
+	settled       []*member     // informers that need not show it; guarded too
 	asking        chan struct{} // has a value while the server is being asked
 }
 
@@ -56,10 +56,11 @@ func newWrites(server *guard.Guard, informers *InformerSet) *writes {
 
 func (s *writes) now() time.Duration { return time.Since(s.epoch) }
 
-// none reports whether there is nothing to wait for.
+// none reports whether there are no writes to wait for.
 func (s *writes) none() bool { return s.open.Load() == 0 }
 
-// record adds writes, in the place of earlier ones of the same object.
+// record adds writes. They replace the earlier writes of their objects that need no wait any
+// more.
 func (s *writes) record(all []guard.Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,9 +82,10 @@ func (s *writes) record(all []guard.Write) {
 	}
 }
 
-// pruneLocked forgets the writes of a place that all informers show. One that is made later reads
-// the newest state first, so it shows every write whose request has ended. The end of an object is
-// not forgotten before its earlier writes: an informer without the object may yet show them.
+// pruneLocked forgets the writes of a place that all informers show. An informer that is made
+// later reads the newest state first, so that it shows every write whose request has ended. The
+// end of an object is not forgotten before its earlier writes: an informer without the object may
+// show them later.
 func (s *writes) pruneLocked(at place) {
 	holders := s.informers.members()
 	holders = slices.DeleteFunc(holders, func(m *member) bool { return !m.shows(at) })
@@ -117,15 +119,15 @@ func (s *writes) isShown(m *member, w *write) bool {
 	return s.isShownLocked(m, w)
 }
 
-// state returns a write as it is now.
+// state returns the present state of a write.
 func (s *writes) state(w *write) written.Write {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return w.Write
 }
 
-// await waits until informers show the writes in a namespace, or in all of them for "": those of the
-// object of a name, or all for "".
+// await waits until informers show the writes of an object. For the name "" it waits for the writes
+// of all objects in the namespace, and for the namespace "" for those in all namespaces.
 func (s *writes) await(ctx context.Context, informers []*member, namespace, name string) error {
 	for _, m := range informers {
 		for _, w := range s.unshown(m, namespace, name) {
@@ -164,7 +166,7 @@ func (s *writes) unshown(m *member, namespace, name string) (all []*write) {
 	return all
 }
 
-// sweep forgets, now and then, what all informers show.
+// sweep drops the writes that all informers show, at most once per sweepAfter.
 func (s *writes) sweep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,8 +213,8 @@ func (s *writes) awaitOne(ctx context.Context, m *member, w *write) error {
 	}
 }
 
-// behind returns the error of a read that has not waited to the end. problem is that of the question
-// to the server, if there was one.
+// behind returns the error of a read whose wait was not successful. problem is the error of asking
+// the server, if there was one.
 func behind(m *member, of schema.GroupResource, state written.Write, err, problem error) error {
 	h, _ := tidingscache.HealthOf(m.informer)
 	what := fmt.Sprintf("version %s", state.Version)
@@ -229,7 +231,7 @@ func behind(m *member, of schema.GroupResource, state written.Write, err, proble
 		what, of, state.Object, h.Version, h.State, err)
 }
 
-// ask asks the server about a write, unless its state is another one by now.
+// ask asks the server about a write, unless its state has changed meanwhile.
 func (s *writes) ask(ctx context.Context, m *member, w *write, state written.Write) error {
 	select {
 	case w.asking <- struct{}{}:

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// pendingChanges is how many changes of a view may wait until they are sent, and how many a page
-	// without a script has.
+	// pendingChanges bounds the changes of a view that wait until they are sent, and those of a page
+	// without a script.
 	pendingChanges = 1000
 	// shownFields bounds the fields of a change, shownValue the characters of a value.
 	shownFields, shownValue = 20, 80
-	// sendTimeout is how long a client may take to read changes, before its view ends.
+	// sendTimeout is the time after which the view of a client that does not read changes ends.
 	sendTimeout = time.Minute
-	// recentFor is how long a page without a script waits for changes.
+	// recentFor is the time for which a page without a script waits for changes.
 	recentFor = 5 * time.Second
 )
 
@@ -50,12 +50,13 @@ type Field struct {
 type ChangesFigures struct {
 	Informer string `json:"informer"`
 	Filter   string `json:"filter,omitempty"`
-	// Changes are those of the five seconds after the request, and Skipped counts those that came
-	// too fast. A page with the parameter live has none: the script of it asks for the stream.
+	// Changes are the changes in the five seconds after the request. Skipped counts further ones
+	// that had no place. A page with the parameter live has none: the script of it asks for the
+	// stream.
 	Changes []Change `json:"changes"`
 	Skipped int      `json:"skipped,omitempty"`
 	Live    bool     `json:"-"`
-	// Informers are the names to choose from.
+	// Informers are the names of the informers that the page offers.
 	Informers []string `json:"-"`
 	Bodies    bool     `json:"-"`
 }
@@ -131,12 +132,12 @@ func (h *Handler) stream(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// changes are the changes of an informer that wait for a view.
+// changes holds the changes of an informer that a view has not sent yet.
 type changes struct {
 	view   inspect.View
 	filter string
 	remove func()
-	signal chan struct{} // has an element if there are some
+	signal chan struct{} // has an element if there are changes
 
 	mu      sync.Mutex // guards the rest
 	made    []inspect.Change

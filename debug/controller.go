@@ -18,7 +18,7 @@ type ControllerFigures struct {
 	Guard *guard.Health `json:"guard,omitempty"`
 	// WithoutManagers reports whether the field managers of a fight or loop are not known.
 	WithoutManagers bool `json:"-"`
-	// LastCalls are up to 20, the newest first, and LastFailed those that failed.
+	// LastCalls are up to 20 calls, the newest first, and LastFailed up to 20 that failed.
 	LastCalls  []controller.Call `json:"lastCalls,omitempty"`
 	LastFailed []controller.Call `json:"lastFailed,omitempty"`
 }
@@ -51,13 +51,14 @@ func (h *Handler) controllerPage(r *http.Request) (any, error) {
 	return nil, missing("controller", name, names)
 }
 
-// fightText says who changes which fields of an object in turn.
+// fightText describes a fight: the fields, the calls and the other writers.
 func fightText(f controller.Rewrite) string {
 	return fmt.Sprintf("%s of %s is changed in turn by the calls of %s%s and by others%s",
 		fieldsText(f), f.Object, f.Key, managerText(f.Manager), managerText(f.Other))
 }
 
-// loopText says which fields of an object calls change because of their own writes.
+// loopText describes a loop: the calls, and the fields that they change because of their own
+// writes.
 func loopText(l controller.Rewrite) string {
 	return fmt.Sprintf("calls of %s%s change %s of %s because of their own writes",
 		l.Key, managerText(l.Manager), fieldsText(l), l.Object)

@@ -31,28 +31,28 @@ type Group interface {
 	Map() []shard.Entry
 }
 
-// Options say what the pages show.
+// Options name the informers, controllers and groups that the pages show.
 type Options struct {
-	// Factories are those whose informers are shown.
+	// Factories are the factories whose informers are shown.
 	Factories []*tidings.Factory
-	// Informers are others.
+	// Informers are informers without a factory.
 	Informers []Informer
 	// DropIns are factories of packages clientgo/informers, dynamicinformer and
 	// metadatainformer, and informers of clientgo/cache that have no factory. Of a wrapper of an
 	// informer, pass GetStore().
 	DropIns []any
-	// Managers are those whose controllers and elections are shown.
+	// Managers are the managers whose controllers and elections are shown.
 	Managers []*controller.Manager
-	// Controllers are others.
+	// Controllers are controllers without a manager.
 	Controllers []Controller
 	// Groups are the groups of shards that this process is a member of.
 	Groups []Group
-	// Bodies shows objects and the values of fields that have changed, but for what Secrets hold.
-	// Who may read the pages may then read every cached object.
+	// Bodies shows objects and the values of fields that have changed, except the contents of
+	// Secrets. Then readers of the pages can read every cached object.
 	Bodies bool
-	// Recorder is that of the informers. The first page has a button with which a recording is
-	// saved: a file with the objects that have changed, but for what Secrets hold, whatever Bodies
-	// says. nil has no button.
+	// Recorder is the flight recorder of the informers. The first page has a button that saves a
+	// recording: a file with the objects that have changed, except the contents of Secrets. It
+	// does not depend on Bodies. With nil there is no button.
 	Recorder *flight.Recorder
 	// Hosts are host names that requests may use beside localhost and IP addresses.
 	Hosts []string
@@ -63,7 +63,7 @@ type Handler struct {
 	o       Options
 	mux     *http.ServeMux
 	sampler *sampler
-	// estimates remembers how much memory each informer takes.
+	// estimates has the memory of each informer.
 	estimates footprint.Estimates
 	stopped   context.Context // ends with Close
 	stop      context.CancelFunc
@@ -107,11 +107,11 @@ func New(o Options) (*Handler, error) {
 // Close ends the views of changes that are open, and the sampler.
 func (h *Handler) Close() { h.stop() }
 
-// shutdownGrace is how long Serve waits for requests at its end.
+// shutdownGrace is the time for which Serve waits for requests at its end.
 const shutdownGrace = time.Second
 
 // Serve answers requests at an address until ctx ends. An address without a host, as in ":8085",
-// is on localhost: to be reached from elsewhere, name an interface, as in "0.0.0.0:8085".
+// is on localhost. For requests from other hosts, name an interface, as in "0.0.0.0:8085".
 func Serve(ctx context.Context, address string, o Options) error {
 	h, err := New(o)
 	if err != nil {

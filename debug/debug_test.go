@@ -106,7 +106,7 @@ func TestJSONIsRead(t *testing.T) {
 	})
 }
 
-// TestProblemsName what is slow, stuck or failing, and since when.
+// TestProblemsName the slow, stuck and failing parts, and the time since when.
 func TestProblemsName(t *testing.T) {
 	inWorld(t, Options{}, func(w *world) {
 		w.set("c0", "second")
@@ -364,8 +364,8 @@ func TestPagesThatDoNotExist(t *testing.T) {
 	})
 }
 
-// TestPagesAskForNothingElsewhere looks for addresses of other hosts, and for what the content
-// security policy would block.
+// TestPagesAskForNothingElsewhere looks for addresses of other hosts, and for scripts and styles
+// that the content security policy would block.
 func TestPagesAskForNothingElsewhere(t *testing.T) {
 	for _, dir := range []fs.FS{pages, static} {
 		err := fs.WalkDir(dir, ".", func(path string, entry fs.DirEntry, err error) error {

@@ -1,5 +1,5 @@
-// Package debug has the pages on which an operator sees what informers, controllers and groups of
-// shards do, and the same figures as JSON.
+// Package debug has pages with the state of informers, controllers and groups of shards, and the
+// same figures as JSON.
 //
 //	factories, informers, managers ──▶ Handler ──┬── overview      /
 //	                                     ▲       ├── informer      /informer?name=
@@ -13,10 +13,10 @@
 //  1. Every page has the same figures in JSON at the same address: with the header Accept:
 //     application/json, or with &format=json.
 //  2. Pages need no script. A script makes the view of changes live, and refreshes figures.
-//  3. Nothing is asked for from anywhere else: styles and the script are embedded, and the content
-//     security policy allows nothing but them.
-//  4. Objects are shown only with Options.Bodies, and what a Secret holds never is. Without Bodies,
-//     changes are the paths of the fields that differ.
+//  3. Pages load nothing from other hosts: styles and the script are embedded, and the content
+//     security policy allows nothing else.
+//  4. Objects are shown only with Options.Bodies, and the contents of Secrets never. Without
+//     Bodies, changes are the paths of the fields that differ.
 //  5. A request has to name the host by its IP address, as localhost, or by a name in
 //     Options.Hosts: a page of another site cannot read these pages by DNS rebinding. The pages
 //     have no other protection.
@@ -27,7 +27,7 @@
 //
 // A [Handler] may be used by any number of goroutines. A request starts the sampler, which ends
 // when no request has come for five minutes, or with Close. Each open view of changes is a handler
-// of its informer, named "debug", until its request ends. It never holds the informer up: it keeps
+// of its informer, named "debug", until its request ends. It never delays the informer: it keeps
 // at most 1,000 changes that were not sent, and counts the others.
 //
 // # Memory

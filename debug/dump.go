@@ -15,7 +15,7 @@ func (h *Handler) dump(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "debug: there is no flight recorder: set Options.Recorder", http.StatusNotFound)
 		return
 	}
-	var file bytes.Buffer // so that an error is no half of a file
+	var file bytes.Buffer // so that no part of a file is sent before an error
 	if err := h.o.Recorder.Dump(&file, "the page"); err != nil {
 		http.Error(w, "debug: "+err.Error(), http.StatusInternalServerError)
 		return
@@ -26,5 +26,5 @@ func (h *Handler) dump(w http.ResponseWriter, r *http.Request) {
 	file.WriteTo(w) //nolint:errcheck // the client has gone
 }
 
-// isDump reports whether a request is the one that is no GET.
+// isDump reports whether a request asks for a recording.
 func isDump(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/dump" }

@@ -14,7 +14,7 @@ import (
 	"github.com/tidings-go/tidings/internal/inspect"
 )
 
-// informer is an informer under the name that is its own among those of the pages.
+// informer is an informer, under a name that is unique among the informers of the pages.
 type informer struct {
 	name   string
 	health health.Informer
@@ -22,7 +22,8 @@ type informer struct {
 }
 
 // informers returns all informers: those of factories first, in the order in which they were asked
-// for. Of two with one name, the second is called "name#2", and so are two handlers of an informer.
+// for. If two have one name, the second is called "name#2". The same holds for two handlers of an
+// informer.
 func (h *Handler) informers() []informer {
 	var all []informer
 	seen := inspect.Names{}
@@ -69,19 +70,19 @@ func (h *Handler) informer(name string) (informer, error) {
 	return informer{}, missing("informer", name, names)
 }
 
-// missing returns the error for the page of something that is not there.
+// missing returns the error for the page of an informer, controller or group that does not exist.
 func missing(what, name string, names []string) error {
 	return fmt.Errorf("there is no %s %q: there are %s", what, name, strings.Join(names, ", "))
 }
 
-// controllerOf is a controller under the name that is its own among those of the pages.
+// controllerOf is a controller, under a name that is unique among the controllers of the pages.
 type controllerOf struct {
 	health controller.Health              // with that name
 	guard  *guard.Health                  // of its manager; nil without one
 	calls  func(string) []controller.Call // the last calls for a key, "" for all
 }
 
-// controllers returns all controllers, and the health of elections. Of two with one name, the second
+// controllers returns all controllers, and the health of elections. If two have one name, the second
 // is called "name#2".
 func (h *Handler) controllers() (all []controllerOf, elections []election.Health, skipped map[string]string) {
 	skipped = map[string]string{}
@@ -114,7 +115,7 @@ func (h *Handler) controllers() (all []controllerOf, elections []election.Health
 	return all, elections, skipped
 }
 
-// sample has the figures that the pages show over time.
+// sample returns the figures that the pages show over time.
 func (h *Handler) sample() map[string]sample {
 	all := map[string]sample{}
 	for _, i := range h.informers() {
@@ -138,7 +139,7 @@ func (h *Handler) sample() map[string]sample {
 	return all
 }
 
-// isFollowed reports whether an informer is as it should be.
+// isFollowed reports whether an informer is synced, not failing and not stopped.
 func isFollowed(i health.Informer) bool {
 	return i.Synced && !i.State.Failing() && i.State != tidings.StateStopped
 }

@@ -13,7 +13,8 @@ import (
 // GroupRow is a group of shards of an overview.
 type GroupRow struct {
 	shard.Health
-	// MapError says why the map cannot be read, and Polling why the Leases are not watched.
+	// MapError is the error of reading the map, and Polling the reason why the Leases are not
+	// watched.
 	MapError  string `json:"mapError,omitempty"`
 	Polling   string `json:"polling,omitempty"`
 	LastError string `json:"lastError,omitempty"`
@@ -23,12 +24,13 @@ type GroupRow struct {
 type GroupFigures struct {
 	GroupRow
 	Problems []Problem `json:"problems,omitempty"`
-	// Slots are the entries of the map, controllers among them; missing before there is one.
+	// Slots are the entries of the map, controllers among them; missing before there is a map.
 	Slots []shard.Entry `json:"slots,omitempty"`
-	// Grid draws them. Colors are the numbers of the members' colours in it, by identity.
+	// Grid is a drawing of the slots. Colors are the numbers of the members' colours in it, by
+	// identity.
 	Grid   template.HTML  `json:"-"`
 	Colors map[string]int `json:"-"`
-	// Controllers are those of the entries that are led singly.
+	// Controllers are the entries of controllers.
 	Controllers []shard.Entry `json:"-"`
 	// Odd are the slots that move or are uncovered, up to maxOdd, and MoreOdd counts the others.
 	Odd     []shard.Entry `json:"-"`
@@ -76,14 +78,15 @@ func (h *Handler) groupPage(r *http.Request) (any, error) {
 	return nil, missing("group", name, names)
 }
 
-// gridColors is the number of colours of the style sheet, and the others are the sizes of a grid.
+// gridColors is the number of colours of the style sheet. The other constants are sizes of a
+// grid.
 const (
 	gridColors           = 8
 	gridColumns, gridBox = 32, 16
 )
 
-// grid draws slots, coloured by their owners. An uncovered one is empty, and one that moves has a
-// mark.
+// grid draws slots, coloured by their owners. An uncovered slot is empty, and a slot that moves
+// has a mark.
 func grid(slots []shard.Entry, colors map[string]int) template.HTML {
 	if len(slots) == 0 {
 		return ""
@@ -132,7 +135,7 @@ func slotText(e shard.Entry) string {
 // percent returns a share of 1. It rounds down, so that 100 % is all.
 func percent(share float64) string { return fmt.Sprintf("%d %%", int(share*100)) }
 
-// groupProblems returns what is not as it should be with a group.
+// groupProblems returns the problems of a group.
 func groupProblems(h shard.Health, now time.Time) (found []Problem) {
 	add := func(since time.Duration, format string, args ...any) {
 		p := Problem{Of: "group " + h.Lease, Link: groupLink(h.Lease), What: fmt.Sprintf(format, args...)}

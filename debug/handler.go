@@ -23,7 +23,7 @@ var pages embed.FS
 const policy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; " +
 	"img-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// FormHeader is the header with which every answer says its FormVersion. Clients that know another
+// FormHeader is the header of every answer with its FormVersion. Clients that know another
 // version cannot read the figures.
 const FormHeader = "Tidings-Debug-Version"
 
@@ -34,7 +34,7 @@ const FormVersion = "1"
 // page is a page and its JSON form.
 type page struct {
 	template string
-	// figures returns what the page shows; nil for what does not exist.
+	// figures returns the figures of the page. An error is answered with 404.
 	figures func(r *http.Request) (any, error)
 }
 
@@ -78,7 +78,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// isAllowed reports whether a Host header is not that of another site, whose name leads here.
+// isAllowed reports whether a Host header names this host, and not another site whose name
+// resolves to it.
 func (h *Handler) isAllowed(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

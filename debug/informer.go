@@ -18,11 +18,12 @@ const listedKeys = 100
 type InformerFigures struct {
 	InformerRow
 	Problems []Problem `json:"problems,omitempty"`
-	// Watches has its list and watch, by namespace; one with the name "" for all.
+	// Watches has its lists and watches by namespace; one with the name "" if it holds all
+	// namespaces.
 	Watches []NamedWatch `json:"-"`
 	// Indexes is missing for an informer that was released.
 	Indexes []inspect.Index `json:"indexes,omitempty"`
-	// Keys are up to 100 keys that contain Search, of Found ones.
+	// Keys are up to 100 keys that contain Search. Found is the number of all.
 	Search string   `json:"search,omitempty"`
 	Keys   []string `json:"keys,omitempty"`
 	Found  int      `json:"found,omitempty"`
@@ -82,7 +83,7 @@ func (h *Handler) handlerRows(i informer) (rows []HandlerRow) {
 	return rows
 }
 
-// searchKeys returns the first keys that contain a text, and how many do.
+// searchKeys returns the first keys that contain a text, and the number of all.
 func searchKeys(view inspect.View, search string) (keys []string, found int) {
 	for key := range view.Keys() {
 		if !strings.Contains(key, search) {

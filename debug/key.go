@@ -20,13 +20,13 @@ type KeyFigures struct {
 	Bodies bool `json:"-"`
 	// Cached are the objects of the key, one for each informer that caches one.
 	Cached []Cached `json:"cached"`
-	// Absent are the informers that hold no object of the key, and Unknown those of which the
-	// pages show no keys.
+	// Absent are the informers that hold no object of the key, and Unknown those whose keys the
+	// pages cannot show.
 	Absent  []string `json:"absent,omitempty"`
 	Unknown []string `json:"unknown,omitempty"`
-	// Handlers are those that are being called for the key.
+	// Handlers are the handlers that are being called for the key.
 	Handlers []KeyHandler `json:"handlers,omitempty"`
-	// Controllers say what they do with the key.
+	// Controllers describe the present work of controllers for the key.
 	Controllers []KeyController `json:"controllers,omitempty"`
 	// Calls are the last calls of controllers for it, up to 20 of each, the newest first.
 	Calls []KeyCall `json:"calls,omitempty"`
@@ -41,7 +41,8 @@ type Cached struct {
 	// Generation counts the changes of the specification; 0 for types that have none.
 	Generation int64     `json:"generation,omitzero"`
 	Created    time.Time `json:"created"`
-	// Deleted is when the deletion began of an object with finalizers, Finalizers what it waits for.
+	// Deleted is the time at which the deletion began of an object with finalizers, and Finalizers
+	// are those that it waits for.
 	Deleted    time.Time `json:"deleted,omitzero"`
 	Finalizers []string  `json:"finalizers,omitempty"`
 	Owners     []Owner   `json:"owners,omitempty"`
@@ -49,10 +50,10 @@ type Cached struct {
 	// managed fields.
 	Managers []Manager `json:"managers,omitempty"`
 	// Fields are up to 100 of their fields that contain KeyFigures.Field, those of the last writer
-	// first, and Found is the number of all.
+	// first. Found is the number of all.
 	Fields []FieldWriter `json:"-"`
 	Found  int           `json:"-"`
-	// Secret reports whether it is a Secret, of which no more is shown.
+	// Secret reports whether it may be a Secret. Then its fields and body are not shown.
 	Secret bool `json:"secret,omitempty"`
 	// Body is the object as YAML, if Options.Bodies is set.
 	Body string `json:"body,omitempty"`
@@ -81,7 +82,7 @@ type KeyCall struct {
 // keyCalls bounds the calls of a controller for a key.
 const keyCalls = 20
 
-// KeyController says what a controller does with a key.
+// KeyController describes the present work of a controller for a key.
 type KeyController struct {
 	Name string `json:"name"`
 	// What is one sentence.
@@ -163,7 +164,7 @@ func (h *Handler) cached(name string, view inspect.View, obj any, field string) 
 	return c
 }
 
-// keyControllers says what controllers do with a key at present.
+// keyControllers describes the present work of controllers for a key.
 func (h *Handler) keyControllers(key string) (found []KeyController) {
 	controllers, _, _ := h.controllers()
 	for _, of := range controllers {

@@ -11,8 +11,8 @@ import (
 	"github.com/tidings-go/tidings/controller"
 )
 
-// TestHandlersOfOneName has two handlers of one name, as two views of changes are: a page takes the
-// samples of one not for those of the other.
+// TestHandlersOfOneName has two handlers of one name, as two views of changes are: a page does not
+// mix up their samples.
 func TestHandlersOfOneName(t *testing.T) {
 	inWorld(t, Options{}, func(w *world) {
 		informer, err := tidings.For[*corev1.ConfigMap](w.o.Factories[0], tidings.Selection{})
@@ -75,7 +75,7 @@ func TestControllersOfOneName(t *testing.T) {
 		})
 }
 
-// someController is a controller of a number.
+// someController is a controller with a number.
 type someController struct {
 	name string
 	n    int

@@ -28,7 +28,7 @@ type Manager struct {
 }
 
 // FieldWriter is a field with its last writer. The time is that of the last write of the manager,
-// which may have been of another field.
+// which may have changed another field.
 type FieldWriter struct {
 	Path string
 	Manager
@@ -90,7 +90,7 @@ func body(obj any) string {
 	if err != nil {
 		return "# " + err.Error()
 	}
-	content = runtime.DeepCopyJSON(content) // that of an unstructured object is its own
+	content = runtime.DeepCopyJSON(content) // an unstructured object returns its own map
 	unstructured.RemoveNestedField(content, "metadata", "managedFields")
 	form, err := yaml.Marshal(withoutObjects(content))
 	if err != nil {
@@ -99,7 +99,7 @@ func body(obj any) string {
 	return string(form)
 }
 
-// withoutObjects returns a value with a note in the place of each text that repeats an object.
+// withoutObjects returns a value in which a note replaces each text that repeats an object.
 func withoutObjects(value any) any {
 	switch value := value.(type) {
 	case string:

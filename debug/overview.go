@@ -17,10 +17,10 @@ import (
 // Overview is the JSON form of the first page.
 type Overview struct {
 	At time.Time `json:"at"`
-	// Problems is empty if all is as it should be.
+	// Problems is empty if there are none.
 	Problems  []Problem     `json:"problems"`
 	Informers []InformerRow `json:"informers"`
-	// ByMemory has the informers whose memory is known, the largest first.
+	// ByMemory has the informers whose memory is known, sorted by memory, the largest first.
 	ByMemory    []InformerRow       `json:"-"`
 	Controllers []ControllerRow     `json:"controllers,omitempty"`
 	Elections   []ElectionRow       `json:"elections,omitempty"`
@@ -40,19 +40,19 @@ type InformerRow struct {
 	Health health.Informer `json:"health"`
 	// Rate is the number of notifications that its handlers received in the last second.
 	Rate float64 `json:"rate"`
-	// Events and Objects are the last two minutes of it.
+	// Events and Objects are series of the last two minutes.
 	Events  Series `json:"-"`
 	Objects Series `json:"-"`
 	// Pending is the number of notifications that wait for its handlers.
 	Pending int `json:"pending"`
-	// Handlers are those of its health, with what they received in the last second.
+	// Handlers are the handlers of its health, with their rates in the last second.
 	Handlers []HandlerRow `json:"handlerRates,omitempty"`
-	// Memory is missing for an informer that was released. An overview has it for ten more
-	// informers at each request.
+	// Memory is missing for an informer that was released. Each request of an overview estimates
+	// it for ten more informers.
 	Memory *Memory `json:"memory,omitempty"`
 }
 
-// Memory is an estimate of what the cache of an informer takes.
+// Memory is an estimate of the memory of the cache of an informer.
 type Memory = footprint.Memory
 
 // ControllerRow is a controller of an overview.

@@ -16,20 +16,21 @@ const (
 	quietFor = 3 * time.Minute
 	// slowCall is a long time for a call of a handler, slowReconcile for one of a controller.
 	slowCall, slowReconcile = time.Second, time.Minute
-	// handlerBehind is how far a handler may be behind.
+	// handlerBehind is the age of the oldest waiting notification from which a handler is a
+	// problem.
 	handlerBehind = 5 * time.Second
 	// parkedFor is a long time for a cache to show a write.
 	parkedFor = 5 * time.Second
 )
 
-// Problem is what is not as it should be at present.
+// Problem is a present problem.
 type Problem struct {
 	// Of is the informer, handler, controller or Lease, and Link its page.
 	Of   string `json:"of"`
 	Link string `json:"link"`
-	// What says what it is.
+	// What is a sentence that describes it.
 	What string `json:"what"`
-	// Since is when it began, zero if that is not known.
+	// Since is the time at which it began, zero if that is not known.
 	Since time.Time `json:"since,omitzero"`
 }
 
@@ -108,7 +109,7 @@ func controllerProblems(c controller.Health, now time.Time) (found []Problem) {
 	return found
 }
 
-// heldBy says what a key waits for.
+// heldBy describes the write that a key waits for.
 func heldBy(p controller.Parked) string {
 	text := fmt.Sprintf("%s does not show its write of %s", p.Informer, p.Object)
 	if p.Unknown {

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// functions are those of the pages.
+// functions are the functions of the pages' templates.
 var functions = template.FuncMap{
 	"ago": ago, "bytes": formatBytes, "spark": sparkline, "number": number, "int": formatInt,
 	"informer": informerLink, "controller": controllerLink, "group": groupLink, "key": keyLink, "changes": changesLink,
@@ -19,7 +19,7 @@ var functions = template.FuncMap{
 	"percent": percent,
 }
 
-// counted returns a number with a noun, or a clause, in its form.
+// counted returns a number with a noun or a clause, in singular or plural.
 func counted(n int, one, several string) string {
 	if n == 1 {
 		return "1 " + one
@@ -29,7 +29,8 @@ func counted(n int, one, several string) string {
 
 func now() time.Time { return time.Now() }
 
-// ago returns how long ago a time was; "" for none, and 0 for one to come by the clock of a server.
+// ago returns the time since t; "" if t is zero, and 0 if t is in the future, as by the clock of a
+// server.
 func ago(t time.Time) string {
 	if t.IsZero() {
 		return ""

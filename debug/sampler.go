@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// samplePeriod is the time between two samples, and samples how many are kept.
+	// samplePeriod is the time between two samples, and samples the number that is kept.
 	samplePeriod = time.Second
 	samples      = 120
 	// samplerIdle is the time without a request after which sampling ends.
@@ -19,7 +19,7 @@ const (
 // sample maps the names of figures of an informer or a controller to their values at one time.
 type sample map[string]float64
 
-// sampler keeps samples by the name of what they describe.
+// sampler keeps samples by the name of the informer or controller.
 type sampler struct {
 	take func() map[string]sample
 	ctx  context.Context
@@ -34,7 +34,7 @@ func newSampler(ctx context.Context, take func() map[string]sample) *sampler {
 	return &sampler{take: take, ctx: ctx}
 }
 
-// wake makes the sampler run.
+// wake starts the sampler, unless it runs, and keeps it running.
 func (s *sampler) wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,8 +58,8 @@ func (s *sampler) run() {
 	}
 }
 
-// add keeps a sample of each, and forgets those that are no more. It reports whether more are
-// wanted.
+// add keeps a sample of each, and drops the samples of names that are gone. It reports whether
+// the sampler goes on.
 func (s *sampler) add(now map[string]sample) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -20,7 +20,7 @@ func TestSlowClients(t *testing.T) {
 				listener := make(pipes, 1)
 				listener <- server
 				s := &http.Server{Handler: w.pages}
-				go s.Serve(listener) //nolint:errcheck // it ends with the test
+				go s.Serve(listener) //nolint:errcheck // Serve ends with the test
 				_, err := io.WriteString(client, "GET /stream?informer=configmaps.v1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
 				w.fatal(err)
 				synctest.Wait()
@@ -36,7 +36,7 @@ func TestSlowClients(t *testing.T) {
 				} else {
 					w.pass(2 * time.Minute)
 				}
-				w.set("c2", "first") // the log notices that the handler has gone
+				w.set("c2", "first") // the log drops the removed handler
 				w.pass(time.Second)
 				if n := len(w.o.Factories[0].Health()[0].Handlers); n != 2 {
 					t.Errorf("%d handlers are left, want 2", n)

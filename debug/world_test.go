@@ -143,7 +143,7 @@ func (w *world) set(name, value string) {
 	w.fatal(err)
 }
 
-// pass lets virtual time pass.
+// pass waits in virtual time.
 func (w *world) pass(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
@@ -179,7 +179,7 @@ func getJSON[F any](w *world, path string) F {
 	return figures
 }
 
-// has checks that a page has texts, or has them not.
+// has checks that a page has some texts, or that it lacks them.
 func (w *world) has(path string, want bool, texts ...string) {
 	w.Helper()
 	page := w.get(path)

@@ -53,10 +53,11 @@ type Collector struct {
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// source is something whose health is read.
+// source is a value whose health is read.
 type source struct {
-	of any // what was added
-	// read writes its metrics. It reports whether there will never be any again.
+	of any // the value that was added
+	// read writes its metrics. It reports whether the source has ended and will never have
+	// metrics again.
 	read func(*scrape) (over bool)
 }
 
@@ -81,7 +82,7 @@ func New(o Options) *Collector {
 // either that has no factory, a *controller.Manager, a *controller.Controller without a manager,
 // a *controller.Guard or *election.Elector without one, or a *shard.Group. A wrapper of a drop-in
 // informer is added by its GetStore.
-// A source that was added before is left alone. With an error, no source is added.
+// A source that was added before is not added again. With an error, no source is added.
 func (c *Collector) Add(sources ...any) error {
 	var all []source
 	for _, of := range sources {
@@ -160,7 +161,7 @@ func sourceOf(of any) (source, error) {
 	return s, nil
 }
 
-// reader returns a function that writes the metrics of what get returns.
+// reader returns a function that writes the metrics of the health that get returns.
 func reader[H any](get func() H, write func(*scrape, H)) func(*scrape) bool {
 	return func(s *scrape) bool {
 		write(s, get())

@@ -93,7 +93,7 @@ func (s *scrape) controller(h controller.Health) {
 	}
 }
 
-// longestCall returns how long the longest of the running calls has taken, in seconds.
+// longestCall returns the time that the longest running call has taken, in seconds.
 func longestCall(h controller.Health) float64 {
 	if len(h.Running) == 0 {
 		return 0
@@ -101,7 +101,7 @@ func longestCall(h controller.Health) float64 {
 	return h.Running[0].For.Seconds()
 }
 
-// longestParked returns for how long the key is held back that has waited longest, in seconds.
+// longestParked returns the longest time for which a key has been held back, in seconds.
 func longestParked(h controller.Health) float64 {
 	if len(h.Parked) == 0 {
 		return 0

@@ -1,5 +1,5 @@
-// Package metrics is for Prometheus. A [Collector] turns the health of factories, informers,
-// controllers, guards, elections and groups of shards into metrics, each time that it is scraped.
+// Package metrics exports metrics to Prometheus. A [Collector] turns the health of factories,
+// informers, controllers, guards, elections and groups of shards into metrics at each scrape.
 //
 //	factories ────────────────────┐
 //	informers without a factory ──┤ Health             ┌─▶ tidings_…
@@ -28,13 +28,12 @@
 //
 // # Concurrency properties
 //
-// All methods may be called from any goroutine. A scrape calls Health of each source, which waits
-// for no informer, handler or call.
+// All methods may be called from any goroutine. A scrape calls Health of each source, which does
+// not wait for informers, handlers or calls.
 //
 // # Memory
 //
 // A collector keeps its sources, and an estimate of the memory of each informer of the last scrape.
-// An informer that was released from
-// its factory has no metrics at the next scrape. One that was added by itself leaves the collector
-// when it has stopped, and a group when it was left.
+// An informer that was released from its factory has no metrics at the next scrape. An informer
+// without a factory leaves the collector when it has stopped, and a group when it was left.
 package metrics

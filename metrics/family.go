@@ -16,7 +16,7 @@ import (
 type family struct {
 	desc    *prometheus.Desc
 	counter bool
-	// classic also writes a histogram with the buckets of classicExponents.
+	// classic reports whether the histogram also has the buckets of classicExponents.
 	classic bool
 }
 
@@ -87,8 +87,8 @@ type distribution struct {
 // Desc returns the description of the metric.
 func (d *distribution) Desc() *prometheus.Desc { return d.desc }
 
-// Write writes the metric. In schema 0 the bucket i is that of durations from 2^(i-1) to 2^i
-// seconds, and the zero bucket that of all that are shorter.
+// Write writes the metric. In schema 0 the bucket i counts the durations from 2^(i-1) to 2^i
+// seconds, and the zero bucket all shorter ones.
 func (d *distribution) Write(out *dto.Metric) error {
 	counts := &d.durations.Counts
 	zero, rest := counts[0], counts[1:]
@@ -121,7 +121,7 @@ func (d *distribution) Write(out *dto.Metric) error {
 // The classic buckets end at powers of four, from 61 µs to 64 s.
 const firstClassic, lastClassic, classicStep = -14, 6, 2
 
-// classicBuckets returns the classic buckets, of which each counts all durations up to its bound.
+// classicBuckets returns the classic buckets. Each counts all durations up to its bound.
 func classicBuckets(counts []uint64) (buckets []*dto.Bucket) {
 	var total uint64
 	for i, n := range counts {

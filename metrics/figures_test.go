@@ -59,7 +59,7 @@ type group struct{ health shard.Health }
 
 func (g *group) Health() shard.Health { return g.health }
 
-// everything are sources that have each metric.
+// everything has sources with each of the metrics.
 func everything() []any {
 	return []any{
 		&group{shard.Health{

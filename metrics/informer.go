@@ -67,7 +67,7 @@ func (s *scrape) nameOf(informer string) string {
 	return informer
 }
 
-// informer sends the metrics of an informer, but for its memory, and of its handlers. It notes the
+// informer sends the metrics of an informer, except its memory, and of its handlers. It keeps the
 // view of the informer, if there is one.
 func (s *scrape) informer(h health.Informer, views ...inspect.View) {
 	name := s.informerNames.Distinct(s.nameOf(h.Name))
@@ -111,8 +111,8 @@ func (s *scrape) handler(h health.Handler, l labels) {
 	s.sendDurations(f.calls, l, h.Calls)
 }
 
-// lastEvent returns when an informer last heard of its server, of the namespace in which that was
-// the longest time ago.
+// lastEvent returns the time of the last event of an informer. If it has several namespaces, it
+// is that of the namespace with the oldest one.
 func lastEvent(h health.Informer) time.Time {
 	last := h.LastEvent
 	for _, w := range h.Namespaces {
@@ -145,7 +145,8 @@ func newClientGoFamilies(f *families) clientGoFamilies {
 	}
 }
 
-// clientGoNames sends the metrics of a drop-in informer with a name, of the first one that has it.
+// clientGoNames sends the metrics of a drop-in informer with a name, unless another informer with
+// the same name was first.
 func (s *scrape) clientGoNames(h health.Informer) {
 	p, f := h.Published, &s.clientGo
 	if p.Name == "" || s.published[p] {

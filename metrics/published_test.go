@@ -11,8 +11,8 @@ type publishing struct{ of health.Informer }
 
 func (p *publishing) Health() health.Informer { return p.of }
 
-// TestOneNameTwice adds two informers of one name of client-go's, as a factory and one of its
-// informers are: a registry refuses all metrics if two have the same labels.
+// TestOneNameTwice adds two informers with the same name in client-go's metrics, as a factory and
+// one of its informers have: a registry refuses all metrics if two have the same labels.
 func TestOneNameTwice(t *testing.T) {
 	of := health.Informer{Name: "pods.v1", Published: health.Published{Name: "mine", Version: "v1", Resource: "pods"}}
 	of.Version = "7"

@@ -65,7 +65,7 @@ func typeOf(f *dto.MetricFamily) string {
 	return strings.ToLower(f.GetType().String())
 }
 
-// TestReference holds the page to the collector. With -update it writes it.
+// TestReference compares the page with the collector. With -update it writes the page.
 func TestReference(t *testing.T) {
 	c := collector(t, all, everything()...)
 	families := gather(t, c)

@@ -95,8 +95,8 @@ func TestAnInformerIsFollowed(t *testing.T) {
 	})
 }
 
-// TestNothingKeepsAnInformer: the collector does not hold an informer that was released, nor one
-// without a factory that has stopped.
+// TestNothingKeepsAnInformer: the collector holds neither a released informer nor a stopped one
+// without a factory.
 func TestNothingKeepsAnInformer(t *testing.T) {
 	var cached weak.Pointer[corev1.ConfigMap]
 	c := New(Options{})

@@ -14,8 +14,8 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
-// contents are those of a map: an entry for each slot, then one for each controller. The name of an
-// entry that is free is "".
+// contents holds the entries of a map: one for each slot, then one for each controller. The name of
+// a free entry is "".
 type contents struct {
 	entries     []protocol.Entry
 	controllers []string
@@ -41,10 +41,11 @@ func (c contents) kinds() (kinds [2][]int) {
 	return kinds
 }
 
-// isFree reports whether an entry is that of no slot and no controller.
+// isFree reports whether an entry belongs to no slot and to no controller.
 func (c contents) isFree(i int) bool { return i >= slot.Count && c.controllers[i-slot.Count] == "" }
 
-// names returns the entries of a set as text: slots with ranges, and controllers, with other names.
+// names returns the entries of a set as text: slots with ranges, then the names of controllers and
+// the other names.
 func (c contents) names(s slot.Set, others ...string) string {
 	var names []string
 	slots := s
@@ -60,22 +61,25 @@ func (c contents) names(s slot.Set, others ...string) string {
 	return strings.Join(append(names, others...), ",")
 }
 
-// document is a map in JSON. Members and versions stand once, and entries refer to them.
+// document is a map in JSON. Each member and each set of versions is listed once, and entries
+// refer to it by number.
 type document struct {
 	Members  []protocol.ID       `json:"members"`
 	Versions []map[string]string `json:"versions,omitempty"`
-	// Controllers are the names of the entries that follow those of the slots; "" for one that is free.
+	// Controllers are the names of the entries that follow those of the slots; "" for a free entry.
 	Controllers []string `json:"controllers,omitempty"`
-	// Entries are owner, epoch, next owner, 1 if that is ready, and versions. Members and versions
-	// count from 1, and 0 means none. Zeros at the end are left out.
+	// Each entry has the owner, the epoch, the next owner, 1 if the next owner is ready, and the
+	// versions. Members and versions count from 1, and 0 means none. Zeros at the end are left
+	// out.
 	Entries [][]uint64 `json:"entries"`
 }
 
-// maxText is the length in bytes of a map that is not to grow: a server stores 256 KiB of annotations.
+// maxText is the length in bytes above which a map is shortened. A server stores 256 KiB of
+// annotations.
 const maxText = 128 << 10
 
-// encode returns a map as its Lease holds it. One that is too large has the same versions for all entries,
-// the newest ones. The server has reached them too, so that a wait for them is hardly longer.
+// encode returns the text of a map. A map that is too large gets the newest versions for all entries.
+// The server has reached them, so that a wait for them is hardly longer.
 func encode(c contents) (string, error) {
 	text, err := marshal(c)
 	if err == nil && len(text) > maxText {
@@ -135,7 +139,8 @@ func marshal(c contents) (string, error) {
 	return string(text), err
 }
 
-// decode returns the entries of a map. A map that cannot be read is an error: nobody may act on it.
+// decode returns the entries of a map. A map that cannot be read is an error: no member may act on
+// it.
 func decode(l *coordinationv1.Lease) (c contents, err error) {
 	var d document
 	text := l.Annotations[entriesAnnotation]

@@ -7,8 +7,8 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
-// uncoveredLocked returns the entries without a live owner that reports them in order: all slots
-// without a map.
+// uncoveredLocked returns the entries without a live owner that reports them in order. Without a
+// map it returns all slots.
 func (g *Group) uncoveredLocked() (uncovered slot.Set) {
 	if g.view.entries == nil {
 		return slot.All()
@@ -25,14 +25,15 @@ func (g *Group) uncoveredLocked() (uncovered slot.Set) {
 	return uncovered
 }
 
-// tolerated is how long an entry may be uncovered: while a crash is found, and a hand-over runs.
+// tolerated is the time for which an entry may be uncovered: a crash is noticed, and a hand-over
+// ends, in it.
 func (g *Group) tolerated() time.Duration { return g.o.HandOver + g.o.Duration }
 
-// unlisted stands in Group.uncovered for the controllers that have no entry.
+// unlisted is the key of the controllers without an entry in Group.uncovered.
 const unlisted = -1
 
-// noteCoverLocked takes note of since when entries are uncovered, and returns those that are, and
-// those that are so for longer than tolerated, by their names.
+// noteCoverLocked records since when entries are uncovered. It returns the uncovered entries, and
+// the names of those that are uncovered for longer than tolerated.
 func (g *Group) noteCoverLocked() (uncovered slot.Set, long string) {
 	uncovered = g.uncoveredLocked()
 	var late slot.Set
@@ -48,7 +49,7 @@ func (g *Group) noteCoverLocked() (uncovered slot.Set, long string) {
 	return uncovered, g.view.names(late, names...)
 }
 
-// noteLocked takes note of since when an entry is uncovered, and returns for how long it is.
+// noteLocked records since when an entry is uncovered, and returns for how long it has been.
 func (g *Group) noteLocked(i int, isUncovered bool) time.Duration {
 	if !isUncovered {
 		delete(g.uncovered, i)
@@ -69,7 +70,7 @@ func (g *Group) watchCoverLocked() {
 	}
 }
 
-// uncoveredForLocked returns for how long the entry is uncovered that is so the longest.
+// uncoveredForLocked returns the time for which the longest uncovered entry has been uncovered.
 func (g *Group) uncoveredForLocked() (longest time.Duration) {
 	for _, since := range g.uncovered {
 		longest = max(longest, g.clock.Since(since))

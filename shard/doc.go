@@ -1,6 +1,6 @@
 // Package shard divides the objects of a controller, or the controllers of a manager, among several
-// processes: a [Group] is the part of one process, a [Handler] what it is told to do, and a [Term]
-// the time of one membership. [Read] describes a group to processes that are no members.
+// processes: a [Group] is the part of one process, a [Handler] does the work of a member, and a
+// [Term] is the time of one membership. [Read] describes a group to processes that are not members.
 //
 //	Lease rollout           Lease rollout.a-x3…   Lease rollout.b-9f…
 //	┌───────────────┐       ┌──────────────┐      ┌──────────────┐
@@ -11,8 +11,8 @@
 //	└──────▲────────┘              │ only a              │ only b
 //	       └── compare-and-swap by a and b ──────────────┘
 //
-// Everything is Leases of coordination.k8s.io/v1 in one namespace, which one watch follows: the map,
-// and one for each member.
+// All state is in Leases of coordination.k8s.io/v1 in one namespace, which one watch follows: one
+// for the map, and one for each member.
 //
 // # Rules
 //
@@ -20,25 +20,25 @@
 //     of each slot, with an epoch that rises with each change of it. Each change of the map is one
 //     compare-and-swap, so that gaps and overlaps cannot be written.
 //  2. A hand-over: the planner names the next owner, which warms and writes that it is ready. The
-//     owner drains each slot for itself and makes the other its owner, with the versions of its
-//     last writes. One that is not done in Options.HandOver is taken back, counted, and tried again
-//     after a minute.
+//     owner drains each slot separately and writes the other as its owner, with the versions of its
+//     last writes. A hand-over that is not done in Options.HandOver is taken back, counted, and
+//     tried again after a minute.
 //  3. A member renews its Lease every third of its duration, 5 s of 15 s. Its term closes at the
 //     fence, 4/5 of the duration after the last renewal was sent. A closed term stays closed: the
 //     process drops everything and joins anew with another identity, owning nothing.
 //  4. A Lease that has not changed for its duration is released by another member, at that version.
 //     Then its member has ended, and its slots are given away. Others let the member with the
 //     lowest identity act first.
-//  5. The live member with the lowest identity of those whose Lease names the map plans: what leavers
-//     own goes to the newest generation, that of the process that joined last; a member that joins
-//     gets half of its share at once, unless two generations live; loads move beyond 20 % of the mean
-//     and two minutes. See the package internal/plan.
+//  5. The live member with the lowest identity of those whose Lease names the map plans: slots of
+//     leavers go to the newest generation, that of the process that joined last; a member that joins
+//     gets half of its share at once, unless two generations live; a load that differs from the mean
+//     by more than 20 % for two minutes moves slots. See the package internal/plan.
 //  6. A map that was deleted ends all members that have seen it. A new one is made once all Leases
 //     that name the old one are released, or have run out. A map in which epochs have fallen or entries
 //     are missing, as after the restoring of a backup, is deleted by the member that notices it.
 //
-// Rules 1, 2 and 4 are pure functions in internal/protocol, whose test explores all that crashes,
-// pauses, lost answers and stale reads can lead to.
+// Rules 1, 2 and 4 are pure functions in internal/protocol. Its test explores all states that
+// crashes, pauses, lost answers and stale reads can lead to.
 //
 // # Controllers
 //
@@ -50,31 +50,31 @@
 //	err = c.Run(ctx)
 //
 // With controller.ManagerOptions.Slots it is a [Leader] too: each controller of the manager that has no
-// slots is an entry of the map after those of the slots, and runs on its owner. Members say in their
-// Leases which controllers they can lead, and the planner keeps the list of the map. Controllers are
+// slots is an entry of the map after those of the slots, and runs on its owner. Members list in their
+// Leases the controllers that they can lead, and the planner keeps the list of the map. Controllers are
 // planned by number.
 //
-// It filters by itself. Informers with its Held in their Selection have the objects of its slots alone,
-// others all.
+// The Slots filter by themselves. Informers with their Held in the Selection have only the objects of
+// held slots; other informers have all objects.
 //
 // # What is not guaranteed
 //
-// A write that was sent before the fence may be applied after it: the server knows no fence.
-// Preconditions on UID and version close that gap; see the package controller/guard. A process whose
-// clocks all stood still, as in a virtual machine that was paused, keeps its term until its next
-// renewal fails. What a call does outside of Kubernetes is not fenced.
+// A write that was sent before the fence may be applied after it: the server does not know of the
+// fence. Preconditions on UID and version close that gap; see the package controller/guard. A
+// process whose clocks all stood still, as in a virtual machine that was paused, keeps its term
+// until its next renewal fails. The effects of a call outside of Kubernetes are not fenced.
 //
 // # Health
 //
 // A slot is covered when its owner is live and reports it in order with its renewals. Each member
-// knows since when slots are uncovered, and logs those that a crash and a hand-over do not explain.
-// Read has no past: it knows the times that are written in Leases alone.
+// records since when slots are uncovered, and logs those that are uncovered for longer than a crash
+// and a hand-over explain. Read has no history: it uses the times that are written in Leases.
 //
 // # Concurrency properties
 //
-// A Group has a goroutine for the watch, one that decides, and during a membership one that renews,
-// and one for each call of Warm, Drain or a write that is on its way. [Group.Wait] waits for all of
-// them. No request is sent, and no method of the handler is called, under a lock.
+// A Group has a goroutine for the watch and one that decides. A membership has one that renews, and
+// one for each call of Warm and Drain, and for a write that is on its way. [Group.Wait] waits for
+// all of them. No request is sent, and no method of the handler is called, under a lock.
 //
 // # Memory
 //
@@ -82,6 +82,6 @@
 //
 // # Duties of the caller
 //
-// Filter by slots in a handler of your own. Make all writes under the term. End the process when
-// Wait returns [ErrStragglers].
+// If you write a Handler, filter by slots in it. Make all writes under the term. End the process
+// when Wait returns [ErrStragglers].
 package shard

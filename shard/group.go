@@ -20,8 +20,8 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
-// Group is the part of one process in a group. Use [Join]. Its methods may be called from any
-// goroutine.
+// Group is the part of one process in a group. [Join] makes one. Its methods may be called from
+// any goroutine.
 type Group struct {
 	o        Options
 	times    lease.Times
@@ -37,13 +37,13 @@ type Group struct {
 
 	mu        sync.Mutex // guards the rest
 	view      view
-	present   *membership // nil between two
+	present   *membership // nil between two memberships
 	plan      planner
 	state     State
 	moves     Moves
 	joined    time.Time             // when the first membership began, by the server's clock
 	uncovered map[int]lease.Instant // entries, and unlisted, since when
-	alarm     time.Time             // when they were logged last
+	alarm     time.Time             // when uncovered entries were last logged
 	err       error
 }
 
@@ -73,7 +73,7 @@ func newGroup(config *rest.Config, handler Handler, o Options) (*Group, error) {
 	return g, nil
 }
 
-// newObserver returns a group without a handler, which is no member and never will be. timeout is that
+// newObserver returns a group without a handler, which never becomes a member. timeout is the timeout
 // of a request; 0 is a fifth of the duration.
 func newObserver(config *rest.Config, o Options, timeout time.Duration) (*Group, error) {
 	o, err := o.complete()
@@ -107,8 +107,8 @@ func (g *Group) requests() lease.Requests {
 	return lease.Requests{Failures: &g.failures, Log: g.log}
 }
 
-// Wait returns when the group was left, and why, if not because ctx ended: an error that wraps
-// [ErrStragglers].
+// Wait returns when the group was left. It returns nil if that was because ctx ended, else an
+// error that wraps [ErrStragglers].
 func (g *Group) Wait() error {
 	<-g.done
 	return g.err
@@ -121,7 +121,7 @@ func (g *Group) label(ctx context.Context, does string) context.Context {
 	return ctx
 }
 
-// run has one membership after the other, until ctx ends.
+// run begins one membership after the other, until ctx ends.
 func (g *Group) run(ctx context.Context) {
 	defer close(g.done)
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -204,8 +204,8 @@ func (g *Group) enter(s State) {
 	g.state = s
 }
 
-// serve is one membership, until its term closes or the group is left. It returns an error if calls
-// still run.
+// serve runs one membership, until its term closes or the group is left. It returns an error if
+// calls still run.
 func (g *Group) serve(ctx context.Context, m *membership) error {
 	g.handler.Begin(&Term{m.term})
 	renewing, stop := context.WithCancel(m.term.Context())
@@ -237,7 +237,7 @@ func (g *Group) serve(ctx context.Context, m *membership) error {
 	return nil
 }
 
-// holder writes the member's own Lease.
+// holder returns the Holder of the member's own Lease.
 func (g *Group) holder(m *membership) *lease.Holder {
 	return &lease.Holder{
 		Client: g.client, Times: g.times, Clock: g.clock,

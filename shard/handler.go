@@ -17,7 +17,7 @@ const Count = slot.Count
 
 // Term is the time of one membership, during which its process may write for the slots that it
 // serves. It is a controller.Term of this module: it has Remaining, Done and Err, and Identity and
-// AfterFunc too. A closed term stays closed; a process that comes back is another member, with
+// AfterFunc too. A closed term stays closed; a process that joins again is another member, with
 // another identity and term.
 type Term struct{ *lease.Term }
 
@@ -26,7 +26,7 @@ type Term struct{ *lease.Term }
 // known, as after a crash.
 type Slot = slot.Owned
 
-// Handler is the work of a member: what fills caches and makes calls. A controller.Slots is one. Its
+// Handler does the work of a member: it fills caches and makes calls. A controller.Slots is one. Its
 // methods are called for disjoint sets of slots. Begin, Serve and Drop must not block; Warm and Drain
 // may be called at the same time as all others.
 //
@@ -44,17 +44,17 @@ type Handler interface {
 	// Serve begins to take the keys of slots, and calls each of them once.
 	Serve(slots []Slot)
 	// Drain takes no more keys of slots, and returns once no call for them runs, and the caches
-	// show what such calls have written. The versions, by resource, are those of the events that
-	// showed it; nil are not known. ctx ends with the term, and when the hand-over is taken back:
-	// then Serve may be called again for the slots.
+	// show the writes of such calls. The versions, by resource, are those of the events that
+	// showed them; nil if they are not known. ctx ends with the term, and when the hand-over is
+	// taken back: then Serve may be called again for the slots.
 	Drain(ctx context.Context, slots Set) (versions map[string]string, err error)
-	// Drop forgets slots that are held no longer. Their objects have moved: they are not deleted.
+	// Drop forgets slots that are no longer held. Their objects have moved: they are not deleted.
 	Drop(slots Set)
 }
 
-// Leader is what a [Handler] may be as well, to lead whole controllers beside the slots: each of them
-// on one member of the group. A manager of the package controller does so for its controllers. The
-// methods may be called at the same time, but for Lead, Prepare and Resign of one controller.
+// Leader is an optional interface of a [Handler], to lead whole controllers beside the slots, each on
+// one member of the group. A manager of the package controller does so for its controllers. Its
+// methods may be called at the same time, except Lead, Prepare and Resign of one controller.
 type Leader interface {
 	// Controllers returns the controllers that this process can lead, by name, and whether each of them
 	// is led here and in order. It is called with each renewal. A group has at most 64 names.
@@ -63,14 +63,14 @@ type Leader interface {
 	// ends when that is not wanted any more.
 	Prepare(ctx context.Context, name string) error
 	// Lead begins to lead a controller. The versions, by resource, are those at which the last leader
-	// saw its own writes; nil are not known.
+	// saw its own writes; nil if they are not known.
 	Lead(name string, versions map[string]string)
 	// Resign ends that, and returns as Drain does. After an error, Lead may be called again.
 	Resign(ctx context.Context, name string) (versions map[string]string, err error)
 }
 
-// Reporter is what a [Handler] may be as well. Without it, all slots that Serve was called for are
-// in order, and have no load.
+// Reporter is an optional interface of a [Handler]. Without it, all slots that Serve was called
+// for are in order, and have no load.
 type Reporter interface {
 	// Report returns the slots that are in order: synced, the versions reached, and the oldest key
 	// that waits younger than a bound; and the load by slot, in any unit that all members share.
@@ -78,17 +78,17 @@ type Reporter interface {
 	Report() (inOrder Set, loads [Count]float64)
 }
 
-// ErrStragglers says that calls still run after the grace that they had to return, or that the caches do
-// not show what they have written: the error that wraps it says which. What calls do outside of Kubernetes
-// cannot be stopped: end the process.
+// ErrStragglers is returned if calls still run after the grace, or if the caches do not show their
+// writes: the error that wraps it says which. Effects of calls outside of Kubernetes cannot be stopped:
+// end the process.
 var ErrStragglers = errors.New("calls of the membership still run")
 
 var (
 	errLeft       = errors.New("the member has left the group")
 	errMapDeleted = errors.New("the map of the group was deleted, replaced or restored")
 	errNoLeader   = errors.New("the handler of this process leads no controllers, and the map gives it one")
-	// errMapRestored is a map that somebody has put in the place of a later one. Members that have not
-	// noticed it yet may call for what others own by it.
+	// errMapRestored is the error of a map that has replaced a later one. Members that have not
+	// noticed it yet may call for entries that others own by it.
 	errMapRestored = errors.New("the map of the group is older than one that was seen before, as after " +
 		"the restoring of a backup: it is deleted, and made anew once all members have ended")
 )

@@ -13,9 +13,9 @@ type State string
 
 // The states.
 const (
-	// Joining: this process is no member yet that slots are given to, or no longer.
+	// Joining: this process is not yet, or no longer, a member that slots are given to.
 	Joining State = "Joining"
-	// Member: it owns what the map says.
+	// Member: it owns the slots that the map gives it.
 	Member State = "Member"
 	// Leaving: its slots are handed over.
 	Leaving State = "Leaving"
@@ -25,10 +25,11 @@ const (
 
 // Moves count changes of owners that this process took part in, since Join.
 type Moves struct {
-	// In and Out are the slots and controllers that came and went.
+	// In and Out count the slots and controllers that this process has got and given away.
 	In  uint64 `json:"in"`
 	Out uint64 `json:"out"`
-	// TakenBack are hand-overs of own ones that failed. Healthy: not growing.
+	// TakenBack counts the hand-overs of own slots and controllers that failed. Healthy: not
+	// growing.
 	TakenBack uint64 `json:"takenBack"`
 }
 
@@ -36,17 +37,17 @@ type Moves struct {
 type MemberHealth struct {
 	Identity   string `json:"identity"`
 	Generation string `json:"generation,omitzero"`
-	// Live members renew their Lease. Others own slots that are about to be given away. A member is
-	// given none while it joins, until its Lease names the map, nor once it leaves.
+	// Live members renew their Lease. Slots of others are about to be given away. A member gets no
+	// slots while it joins, which is until its Lease names the map, nor once it leaves.
 	Live    bool `json:"live"`
 	Joining bool `json:"joining,omitzero"`
 	Leaving bool `json:"leaving,omitzero"`
-	// Slots is the number of slots that it owns, and Load the sum of what it reports of them.
+	// Slots is the number of slots that it owns, and Load the sum of the loads that it reports.
 	Slots int     `json:"slots"`
 	Load  float64 `json:"load"`
 	// Controllers are the names of those that it owns.
 	Controllers []string `json:"controllers,omitempty"`
-	// Age is for how long its Lease has not changed. Healthy: less than half of the duration.
+	// Age is the time since its Lease last changed. Healthy: less than half of the duration.
 	Age time.Duration `json:"age"`
 }
 
@@ -58,31 +59,33 @@ type Health struct {
 	Identity string `json:"identity,omitzero"`
 	// Planner is the member that plans, "" if none is known.
 	Planner string `json:"planner,omitzero"`
-	// Members are those that live, and those that still own slots, by identity.
+	// Members are sorted by identity. Of the members that are not live, it has those that still
+	// own slots or controllers, and those whose Lease is not released yet.
 	Members []MemberHealth `json:"members,omitempty"`
 	// Owned are the slots that this process owns, and Serving those that it calls for.
 	Owned   int `json:"owned"`
 	Serving int `json:"serving"`
 	// Remaining is how long the term stays open without another renewal.
 	Remaining time.Duration `json:"remaining,omitzero"`
-	// Covered is the share of slots and controllers whose owner is live and reports them in order, as of its last
-	// renewal; 0 without a map. Healthy: 1. Uncovered are the others, with ranges; "" for none. Controllers
-	// that members can lead are uncovered too while the map has no entry for them, as when it is full.
+	// Covered is the share of slots and controllers whose owner is live and reports them in order, as
+	// of its last renewal; 0 without a map. Healthy: 1. Uncovered lists the others, with ranges; "" if
+	// there are none. Controllers that members can lead are uncovered too while the map has no entry
+	// for them, as when it is full.
 	Covered   float64 `json:"covered"`
 	Uncovered string  `json:"uncovered,omitzero"`
-	// UncoveredFor is for how long the one is uncovered that is so the longest, as this process has
-	// seen it. Healthy: up to Tolerated, in which a crash is found and a hand-over ends.
+	// UncoveredFor is the time for which the longest uncovered one has been uncovered, as this
+	// process has seen it. Healthy: up to Tolerated, in which a crash is noticed and a hand-over
+	// ends.
 	UncoveredFor time.Duration `json:"uncoveredFor,omitzero"`
 	Tolerated    time.Duration `json:"tolerated"`
-	// Moving is the number of slots and controllers that have a next owner, and MovingFor is for how long the one has
-	// it that moves the longest. Healthy: less than Options.HandOver.
+	// Moving is the number of slots and controllers that have a next owner, and MovingFor is the
+	// longest time for which one of them has had it. Healthy: less than Options.HandOver.
 	Moving    int           `json:"moving"`
 	MovingFor time.Duration `json:"movingFor,omitzero"`
 	Moves     Moves         `json:"moves"`
-	// Map says why the map cannot be read; nil: it can.
+	// Map is the error of reading the map; nil if it could be read.
 	Map error `json:"-"`
-	// Polling says why the Leases are read now and then in the place of a watch; nil: they are
-	// watched.
+	// Polling is the reason why the Leases are listed at intervals; nil if they are watched.
 	Polling error `json:"-"`
 	// Failures counts the requests that failed since Join. LastError is the last failure and
 	// LastErrorAt its time. They stay after the recovery.
@@ -147,8 +150,8 @@ func (g *Group) Health() Health {
 	return h
 }
 
-// Entry is a slot of the map, or a controller that is led singly, as this process sees it. The times
-// are those for which it has seen it so.
+// Entry is a slot of the map, or a controller that is led singly, as this process sees it. Its times
+// begin when this process first saw that state.
 type Entry struct {
 	// Slot is the number of the slot, or of the entry of a controller, from [Count] on.
 	Slot int `json:"slot"`
@@ -156,17 +159,17 @@ type Entry struct {
 	Controller string `json:"controller,omitzero"`
 	Owner      string `json:"owner,omitzero"`
 	Epoch      uint64 `json:"epoch,omitzero"`
-	// Age is for how long the owner has had it.
+	// Age is the time since the owner got it.
 	Age time.Duration `json:"age,omitzero"`
-	// Load is what the owner reports of it.
+	// Load is the load that the owner reports.
 	Load float64 `json:"load,omitzero"`
-	// Next is to be the owner, and Ready says that it has warmed. MovingFor is for how long it is
-	// to be the owner.
+	// Next is the next owner, and Ready reports whether it has warmed. MovingFor is the time
+	// since it became the next owner.
 	Next      string        `json:"next,omitzero"`
 	Ready     bool          `json:"ready,omitzero"`
 	MovingFor time.Duration `json:"movingFor,omitzero"`
-	// Covered says that the owner is live and reports the slot in order. UncoveredFor is for how
-	// long that is not so.
+	// Covered reports whether the owner is live and reports the entry in order. UncoveredFor is
+	// the time since that was last so.
 	Covered      bool          `json:"covered"`
 	UncoveredFor time.Duration `json:"uncoveredFor,omitzero"`
 }

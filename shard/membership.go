@@ -16,7 +16,8 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
-// membership is one of this process. Group.mu guards its fields, but for those that do not change.
+// membership is a membership of this process. Group.mu guards its fields, except those that do not
+// change.
 type membership struct {
 	group   *Group
 	id      protocol.ID
@@ -25,10 +26,10 @@ type membership struct {
 	running sync.WaitGroup // the goroutines that call Warm and Drain, or send a write
 
 	member   protocol.Member
-	seen     contents // those of the map that member has seen
+	seen     contents // the contents of the map that member has seen
 	leaving  bool
-	mapUID   string   // that of the map which was seen, and that the Lease names
-	begun    slot.Set // entries for which Warm has returned, be it with an error
+	mapUID   string   // the UID of the map that was seen, which the Lease names
+	begun    slot.Set // entries for which Warm has returned, with or without an error
 	warm     slot.Set // of those, the ones that the handler holds
 	serving  slot.Set // entries that the handler calls for
 	resume   slot.Set // of those, the ones whose drain was given up
@@ -71,7 +72,7 @@ func (m *membership) write(l *coordinationv1.Lease) {
 			r.serving.Remove(n)
 		}
 	}
-	r.mapUID = m.mapUID // one that does not know of its own Lease, or cannot read the map, inherits nothing
+	r.mapUID = m.mapUID // without its own Lease in the view, or the map, a member inherits nothing
 	g.mu.Unlock()
 	if ok {
 		slots := slotsOf(r.serving)
@@ -93,21 +94,21 @@ func (m *membership) renewal(l *coordinationv1.Lease) error {
 	return nil
 }
 
-// calls are what the handler is to do now. They are made in this order.
+// calls are the calls of the handler's methods to make now, in this order.
 type calls struct {
 	lead  []led
 	serve []Slot
 	drop  slot.Set
 }
 
-// led is a controller that is to be led, as [Leader.Lead] is told.
+// led has the arguments of [Leader.Lead].
 type led struct {
 	name     string
 	versions map[string]string
 }
 
-// reconcileLocked brings the handler in line with what the map says, and returns the calls that
-// are left to make.
+// reconcileLocked compares the work of the handler with the map. It starts and cancels warms and
+// drains, and returns the other calls to make.
 func (m *membership) reconcileLocked() (c calls) {
 	g := m.group
 	if g.view.broken == nil && g.view.table != nil {
@@ -133,7 +134,7 @@ func (m *membership) reconcileLocked() (c calls) {
 		case phase == protocol.Draining && m.serving.Has(i) && !draining:
 			drains.Add(i)
 		case phase == protocol.Draining && !m.serving.Has(i) && !draining:
-			m.member.Drained(i, e.Versions) // it never called for it
+			m.member.Drained(i, e.Versions) // this member never called for the entry
 		case phase == protocol.Elsewhere && m.serving.Has(i):
 			m.term.End(fmt.Errorf("%w: %s was given to %s", lease.ErrLost, m.seen.name(i), e.Owner))
 		case phase == protocol.Elsewhere && m.begun.Has(i):
@@ -147,7 +148,7 @@ func (m *membership) reconcileLocked() (c calls) {
 	return c
 }
 
-// seeLocked takes the newest map.
+// seeLocked passes the newest map to the member.
 func (m *membership) seeLocked() {
 	g := m.group
 	before := slices.Clone(m.member.Entries())

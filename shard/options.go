@@ -15,14 +15,15 @@ import (
 
 const (
 	defaultHandOver = 30 * time.Second
-	// maxName leaves room for the identities of members in the names of Leases.
+	// maxName is the length of the longest Options.Name. Names of Leases have it before the
+	// identity.
 	maxName = 63
 )
 
 // Options name a group and say how a process is a member of it. Namespace and Name are required.
 type Options struct {
-	// Namespace is that of the group's Leases. Name is that of the Lease with the map, and the
-	// value of the label of all of them.
+	// Namespace is the namespace of the group's Leases. Name is the name of the Lease with the
+	// map, and the value of the label of all Leases.
 	Namespace, Name string
 	// Identity begins the names of this process's Leases; "" is the host's name. Each membership
 	// adds a random part.
@@ -30,16 +31,16 @@ type Options struct {
 	// Generation names the version of the program, such as the hash of a pod template. While
 	// members of two generations live, slots move to the newer one only.
 	Generation string
-	// Duration is how long others wait for a member that does not renew. It counts in whole
-	// seconds; 0 is 15 s, the minimum 1 s.
+	// Duration is the time for which others wait for a member that does not renew. It counts in
+	// whole seconds; 0 is 15 s, the minimum 1 s.
 	Duration time.Duration
 	// Renew is the time between renewals; 0 is a third of Duration, the maximum two fifths.
 	Renew time.Duration
-	// HandOver is how long a hand-over may take before it is taken back; 0 is 30 s.
+	// HandOver is the time after which a hand-over that is not done is taken back; 0 is 30 s.
 	HandOver time.Duration
-	// Grace is how long a member that leaves waits for its slots to be taken, and then for the calls
-	// of those that are left to return; 0 is 20 s for each. A member whose Lease is lost waits for its
-	// calls alone.
+	// Grace is the time for which a member that leaves waits until others have taken its slots, and
+	// then again until the calls of the remaining slots have returned; 0 is 20 s. A member whose Lease
+	// is lost waits for its calls alone.
 	Grace time.Duration
 	// Logger receives lines about memberships, moves and failures; nil is slog.Default().
 	Logger *slog.Logger

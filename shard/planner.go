@@ -11,15 +11,16 @@ import (
 )
 
 const (
-	// retry is how long a move is not tried again.
+	// retry is the time for which a move is not tried again.
 	retry = time.Minute
-	// maxFailed is how many moves to one member may fail in that time before there are no more.
+	// maxFailed is the number of moves to one member that may fail in that time before no other
+	// is tried.
 	maxFailed = 4
-	// maxLoad bounds what a Lease says of a slot, so that sums are numbers.
+	// maxLoad bounds the load of a slot in a Lease, so that sums are finite.
 	maxLoad = 1e15
 )
 
-// planner is what the plan remembers.
+// planner holds the state that plans need from the time before.
 type planner struct {
 	tried  map[protocol.Move]time.Time // moves that were written, and have not succeeded
 	uneven [2]time.Time                // since when slots and controllers are uneven; zero if they are not
@@ -36,8 +37,9 @@ func (g *Group) noteLoadsLocked(id protocol.ID, r record) {
 	}
 }
 
-// planLocked returns who inherits from members that have ended, and the moves to begin. The planner
-// acts at once, and the others if it does not. Slots and controllers are planned apart.
+// planLocked returns the heirs of members that have ended, and the moves to begin. Only the planner
+// begins moves. It names heirs at once; other members do so later, if it has not. Slots and
+// controllers are planned apart.
 func (m *membership) planLocked() (heirs map[int]protocol.ID, moves []protocol.Move) {
 	g := m.group
 	heirs = map[int]protocol.ID{}
@@ -92,7 +94,7 @@ func (m *membership) inheritsLocked() bool {
 	return len(m.orphans) > 0 && !waits
 }
 
-// inputLocked returns what the plan of some entries depends on. A member takes part once its Lease
+// inputLocked returns the input of the plan for some entries. A member takes part once its Lease
 // names the map. Controllers have no load: a move makes calls for all keys, and must not lead to the
 // next move.
 func (g *Group) inputLocked(numbers []int) plan.Input {
@@ -113,7 +115,7 @@ func (g *Group) inputLocked(numbers []int) plan.Input {
 	failed := map[protocol.ID]int{}
 	for move, at := range g.plan.tried {
 		if e := g.view.entries[move.Entry]; time.Since(at) >= retry || e.Owner == move.To {
-			delete(g.plan.tried, move) // one that succeeded may be wanted again, as when its member leaves
+			delete(g.plan.tried, move) // it succeeded, and may be needed again
 		} else if e.Next != move.To {
 			failed[move.To]++
 		}
@@ -133,8 +135,8 @@ func (g *Group) canOwnLocked(c contents, id protocol.ID, n int) bool {
 	return n < slot.Count || slices.Contains(g.observedLocked(id).record.controllers, c.name(n))
 }
 
-// listControllersLocked brings the controllers of a map in line with those that members can lead: the
-// entry of one that no member can lead becomes free when its owner has ended.
+// listControllersLocked updates the controllers of a map to those that members can lead. The entry of
+// a controller that no member can lead becomes free when its owner has ended.
 func (g *Group) listControllersLocked(c *contents) (changed bool) {
 	offered := g.offeredLocked()
 	c.controllers = slices.Clone(c.controllers)
@@ -168,7 +170,8 @@ func (g *Group) offeredLocked() map[string]bool {
 	return offered
 }
 
-// noteMoveLocked counts what has become of an entry. It reports whether a hand-over was taken back.
+// noteMoveLocked counts the move of an entry that ended, if it concerns this process. It reports
+// whether a hand-over was taken back.
 func (g *Group) noteMoveLocked(before, now protocol.Entry) (takenBack bool) {
 	self := g.present.id
 	switch {

@@ -13,15 +13,16 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
-// hangs is how long the map of a group with hand-overs may stay as it is. They are taken back
-// earlier, unless Options.HandOver is longer than a minute.
+// hangs is the time for which the map of a group with hand-overs may stay unchanged. They are
+// taken back earlier, unless Options.HandOver is longer than a minute.
 const hangs = 2 * defaultHandOver
 
 // stalled is for how long members of two generations may live without another that joins. It is the
 // default of progressDeadlineSeconds, after which a Deployment reports that its rollout has stalled.
 const stalled = 10 * time.Minute
 
-// problemsLocked says what is wrong with the group, and what is normal for a while.
+// problemsLocked returns sentences about problems of the group, and about states that are normal
+// for a while.
 func (g *Group) problemsLocked() (problems, remarks []string) {
 	problems = []string{}
 	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
@@ -78,8 +79,8 @@ func (c contents) isFull() bool {
 	return len(c.controllers) == slot.MaxControllers && !slices.Contains(c.controllers, "")
 }
 
-// unlistedLocked returns the controllers that members can lead, and that have no entry: for a moment
-// after a member has joined, or for good if the map is full.
+// unlistedLocked returns the controllers that members can lead but that have no entry. There are
+// some for a moment after a member has joined, or permanently if the map is full.
 func (g *Group) unlistedLocked() (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(g.offeredLocked())) {
 		if !slices.Contains(g.view.controllers, name) {
@@ -92,7 +93,8 @@ func (g *Group) unlistedLocked() (names []string) {
 // maxSlotsText bounds the bytes of the numbers of slots in a sentence.
 const maxSlotsText = 60
 
-// texts returns the slots of a set, and each controller of it, with a verb in its form.
+// texts returns a sentence for the slots of a set, and one for each controller of it, with the
+// verb in singular or plural.
 func (c contents) texts(entries slot.Set, one, several string) (texts []string) {
 	if slots := slotsOf(entries); !slots.IsEmpty() {
 		texts = append(texts, slotsText(slots, one, several))
@@ -103,7 +105,7 @@ func (c contents) texts(entries slot.Set, one, several string) (texts []string) 
 	return texts
 }
 
-// slotsText returns slots with a verb in its form.
+// slotsText returns a sentence for slots, with the verb in singular or plural.
 func slotsText(s slot.Set, one, several string) string {
 	if n := s.Len(); n > 1 {
 		numbers := s.String()
@@ -115,7 +117,7 @@ func slotsText(s slot.Set, one, several string) string {
 	return fmt.Sprintf("Slot %v %s", s, one)
 }
 
-// uncoveredProblemsLocked says why slots are uncovered, by owner.
+// uncoveredProblemsLocked returns sentences with the reasons why entries are uncovered, by owner.
 func (g *Group) uncoveredProblemsLocked() (problems []string) {
 	byOwner := map[protocol.ID]slot.Set{}
 	for i := range g.uncoveredLocked().Slots() {
@@ -133,7 +135,7 @@ func (g *Group) uncoveredProblemsLocked() (problems []string) {
 	return problems
 }
 
-// uncoveredReasonLocked says why what an owner has is uncovered.
+// uncoveredReasonLocked returns the reason why entries of an owner are uncovered.
 func (g *Group) uncoveredReasonLocked(owner protocol.ID) string {
 	s := g.observedLocked(owner)
 	switch {
@@ -151,8 +153,8 @@ func (g *Group) uncoveredReasonLocked(owner protocol.ID) string {
 	}
 }
 
-// generationsLocked returns the generations of members, each with those, and for how long the newest
-// member has been one.
+// generationsLocked returns the generations, each with its members, and the time since the newest
+// member joined.
 func (g *Group) generationsLocked(live []protocol.ID) (texts []string, age time.Duration) {
 	members := map[string][]string{}
 	var newest time.Time
@@ -170,7 +172,7 @@ func (g *Group) generationsLocked(live []protocol.ID) (texts []string, age time.
 	return texts, max(0, time.Since(newest))
 }
 
-// movingLocked returns the slots that have a next owner.
+// movingLocked returns the entries that have a next owner.
 func (g *Group) movingLocked() (moving slot.Set) {
 	for i, e := range g.view.entries {
 		if e.Next != "" {

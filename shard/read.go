@@ -11,16 +11,17 @@ import (
 	"github.com/tidings-go/tidings/internal/lease"
 )
 
-// ErrNoGroup says that there is no Lease of a group.
+// ErrNoGroup is returned if a group has no Lease.
 var ErrNoGroup = errors.New("there is no such group")
 
 // Report describes a group by its Leases, as [Read] returns it.
 type Report struct {
 	// Lease is the namespace and the name of the map's Lease.
 	Lease string `json:"lease"`
-	// Problems are sentences about what is not as it should be. It is empty if all is well.
+	// Problems are sentences about failures and delays, empty if there are none.
 	Problems []string `json:"problems"`
-	// Remarks are sentences about what is normal for a while, such as members of two generations.
+	// Remarks are sentences about states that are normal for a while, such as members of two
+	// generations.
 	Remarks []string `json:"remarks,omitempty"`
 	// Planner, Members, Covered, Uncovered and Moving are as in Health. The Age of a member is that
 	// of its renewTime.
@@ -29,7 +30,7 @@ type Report struct {
 	Covered   float64        `json:"covered"`
 	Uncovered string         `json:"uncovered,omitzero"`
 	Moving    int            `json:"moving"`
-	// Slots are the entries of the map, without times; nil if there is no map, or one that cannot be
+	// Slots are the entries of the map, without times; nil if there is no map, or if it cannot be
 	// read.
 	Slots []Entry `json:"slots,omitempty"`
 }
@@ -37,10 +38,11 @@ type Report struct {
 // Read describes a group without joining it. It sends lists and writes nothing; the credentials need
 // the verb list on Leases. An error that wraps [ErrNoGroup] says that no Lease has the group's label.
 //
-// The ages of Leases are those of their renewTime, which members write by their own clocks, by the
-// clock of this machine. If one is older than half of the Lease's duration, or lies in the future,
-// its member has crashed or the clocks differ: then Read waits for half of the duration and lists
-// once more. A member whose Lease has changed meanwhile lives, whatever the clocks say.
+// The age of a Lease is the time from its renewTime, which the member writes by its own clock, to
+// the time by the clock of this machine. If one is older than half of the Lease's duration, or
+// lies in the future, its member has crashed or the clocks differ: then Read waits for half of the
+// duration and lists once more. A member whose Lease has changed meanwhile is live, even if the
+// clocks differ.
 //
 // Members of two generations are a problem if the Lease of the newest member was created ten minutes
 // ago or earlier, and a remark until then.
@@ -55,7 +57,7 @@ func Read(ctx context.Context, config *rest.Config, namespace, name string) (Rep
 	if err != nil {
 		return Report{}, err
 	}
-	g.o.Duration = 0 // the Leases say for how long they are held
+	g.o.Duration = 0 // Leases have durations of their own
 	if _, err := g.list(ctx); err != nil {
 		return Report{}, fmt.Errorf("shard: Read: %w", err)
 	}
@@ -75,11 +77,12 @@ func Read(ctx context.Context, config *rest.Config, namespace, name string) (Rep
 	return g.report(), nil
 }
 
-// clockTolerance is how far in the future a renewTime may lie without a second list.
+// clockTolerance is the distance of a renewTime in the future up to which there is no second
+// list.
 const clockTolerance = time.Second
 
-// dateByRecords gives the Leases the ages of their renewTime. It returns how long to wait before a
-// list that shows whether those of unlikely ages change; 0 without any.
+// dateByRecords sets the ages of Leases by their renewTime. It returns the time to wait before a
+// list that shows whether Leases with unlikely ages change; 0 if no age is unlikely.
 func (g *Group) dateByRecords() (wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -100,7 +103,7 @@ func (g *Group) dateByRecords() (wait time.Duration) {
 	return wait
 }
 
-// report describes the group by what was listed.
+// report describes the group by the Leases that were listed.
 func (g *Group) report() Report {
 	h := g.Health()
 	r := Report{
@@ -109,7 +112,7 @@ func (g *Group) report() Report {
 	}
 	for i := range r.Slots {
 		e := &r.Slots[i]
-		e.Age, e.MovingFor, e.UncoveredFor = 0, 0, 0 // of this reading
+		e.Age, e.MovingFor, e.UncoveredFor = 0, 0, 0 // times since this process began to read
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

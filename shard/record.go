@@ -20,17 +20,17 @@ const (
 	// The annotations of a member's Lease.
 	generationAnnotation = prefix + "generation"
 	joinedAnnotation     = prefix + "joined" // when the process joined first
-	mapAnnotation        = prefix + "map"    // the UID of the map that the member goes by
+	mapAnnotation        = prefix + "map"    // the UID of the map that the member acts on
 	leavingAnnotation    = prefix + "leaving"
 	servingAnnotation    = prefix + "serving" // the entries that are in order, in hex digits
 	loadsAnnotation      = prefix + "loads"   // by slot, those above 0, in JSON
 	// controllersAnnotation lists the controllers that the member can lead, in JSON.
 	controllersAnnotation = prefix + "controllers"
-	// entriesAnnotation is that of the map.
+	// entriesAnnotation is the annotation of the map's Lease.
 	entriesAnnotation = prefix + "entries"
 )
 
-// record is what a member says of itself in its Lease.
+// record is the report of a member about itself, in its Lease.
 type record struct {
 	generation, mapUID string
 	leaving            bool
@@ -56,7 +56,7 @@ func (r record) write(l *coordinationv1.Lease) {
 		}
 	}
 	set(servingAnnotation, hex.EncodeToString(bytes))
-	if text, err := json.Marshal(r.loads); err == nil { // a load that is no number is left out
+	if text, err := json.Marshal(r.loads); err == nil { // fails for an infinite load: the old loads stay
 		set(loadsAnnotation, string(text))
 	}
 	if text, err := json.Marshal(r.controllers); err == nil && len(r.controllers) > 0 {
@@ -66,8 +66,8 @@ func (r record) write(l *coordinationv1.Lease) {
 	}
 }
 
-// readRecord returns what a member says of itself. What cannot be read is left out: a member of
-// another version may have written it.
+// readRecord returns the report of a member about itself. Annotations that cannot be read are
+// left out: a member of another version may have written them.
 func readRecord(l *coordinationv1.Lease) (r record) {
 	r.generation, r.mapUID = l.Annotations[generationAnnotation], l.Annotations[mapAnnotation]
 	r.leaving = l.Annotations[leavingAnnotation] == "true"

@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
-// loop acts on what changes, until the term closes or the member has left.
+// loop acts on changes, until the term closes or the member has left.
 func (g *Group) loop(ctx context.Context, m *membership) {
 	stopped := ctx.Done()
 	var leaveBy time.Time
@@ -63,15 +63,15 @@ func (m *membership) make(c calls) {
 		m.group.handler.Serve(c.serve)
 	}
 	if len(c.lead)+len(c.serve) > 0 {
-		notify(m.soon) // it says that they are in order
+		notify(m.soon) // the renewal reports that they are in order
 	}
 	if !c.drop.IsEmpty() {
 		m.group.handler.Drop(c.drop)
 	}
 }
 
-// isNeededLocked reports whether a member that leaves has to wait: it owns slots, and somebody can
-// take them.
+// isNeededLocked reports whether a member that leaves has to wait: it owns slots that another
+// member can take.
 func (m *membership) isNeededLocked() bool {
 	g := m.group
 	heirs := slices.DeleteFunc(g.membersLocked(), func(id protocol.ID) bool {
@@ -86,7 +86,7 @@ func (m *membership) isNeededLocked() bool {
 	return m.writing
 }
 
-// wakeAfterLocked returns after which time the loop acts without a change.
+// wakeAfterLocked returns the time after which the loop acts without a change.
 func (m *membership) wakeAfterLocked() time.Duration {
 	g := m.group
 	wait, turn := g.o.Duration/15, m.turnLocked()
@@ -101,8 +101,8 @@ func (m *membership) wakeAfterLocked() time.Duration {
 	return wait
 }
 
-// turnLocked returns how long this member lets others act first on what all see: those that are
-// live and have a lower identity.
+// turnLocked returns the time for which this member lets others act first on a change that all
+// see. The others are the live members with a lower identity.
 func (m *membership) turnLocked() time.Duration {
 	rank := 0
 	for id := range m.group.view.members {
@@ -120,7 +120,8 @@ func (g *Group) joinedLocked() []protocol.ID {
 	})
 }
 
-// plannerLocked returns the member that plans. One that has not joined sees no map.
+// plannerLocked returns the member that plans. Members that have not joined do not plan, as they
+// do not act on the map.
 func (g *Group) plannerLocked() protocol.ID {
 	return protocol.Planner(g.joinedLocked(), g.standingLocked)
 }
@@ -192,7 +193,7 @@ func (g *Group) deleteMapLocked() func(context.Context) error {
 }
 
 // endLocked returns a write that ends a member whose Lease has not changed for its duration, at the
-// version that has not changed. Of a Lease that is gone, the server is asked once more.
+// version that has not changed. If a Lease is gone, the write is a read that confirms it.
 func (m *membership) endLocked() func(context.Context) error {
 	g, turn := m.group, m.turnLocked()
 	for id, s := range g.view.members {
@@ -236,7 +237,7 @@ func (g *Group) swap(ctx context.Context, l *coordinationv1.Lease) error {
 }
 
 // createLocked returns a write that creates the map. It returns nil while a member of a deleted map
-// may still call: one that is not known to have ended.
+// may still call, as it is not known to have ended.
 func (m *membership) createLocked() func(context.Context) error {
 	g := m.group
 	for id, s := range g.view.members {
@@ -263,7 +264,7 @@ func (m *membership) createLocked() func(context.Context) error {
 	}
 }
 
-// changeLocked returns a write of the map, nil if nothing is to change.
+// changeLocked returns a write of the map, nil without a change.
 func (m *membership) changeLocked() func(context.Context) error {
 	g := m.group
 	if m.member.Version() != g.view.sequence {
@@ -312,7 +313,7 @@ func (m *membership) findLateLocked() {
 }
 
 // cleanLocked returns a write that deletes the Lease of a member that ended a while ago, if this
-// member plans. It forgets members that are gone.
+// member plans. It drops members whose Lease is gone from the view.
 func (m *membership) cleanLocked() func(context.Context) error {
 	g := m.group
 	named := map[protocol.ID]bool{m.id: true}

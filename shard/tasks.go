@@ -28,8 +28,8 @@ func (g *Group) leader() Leader {
 // slotsOf returns a set of entries without those of controllers.
 func slotsOf(entries slot.Set) slot.Set { return slot.All().Minus(slot.All().Minus(entries)) }
 
-// startWarmsLocked warms entries: controllers one by one, and slots unless others are being warmed, so
-// that all that come meanwhile are one list. A call whose entries are all unwanted is canceled.
+// startWarmsLocked warms controllers one by one. It warms slots unless others are being warmed, so
+// that all slots that come meanwhile need one list. A call whose entries are all unwanted is canceled.
 func (m *membership) startWarmsLocked(wanted slot.Set) {
 	for _, w := range m.warming {
 		if w.entries.Minus(wanted) == w.entries {
@@ -83,7 +83,7 @@ func (m *membership) warmOnce(ctx context.Context, w *warming) {
 	notify(g.changed)
 }
 
-// startDrainsLocked drains entries, each for itself: a call that takes long keeps back its slot alone.
+// startDrainsLocked drains each entry separately: a call that takes long delays only its own slot.
 func (m *membership) startDrainsLocked(entries slot.Set) {
 	for i := range entries.Slots() {
 		name := m.seen.name(i)
@@ -111,12 +111,12 @@ func (m *membership) drainOnce(ctx context.Context, i int, name string) {
 		m.resume.Remove(i)
 		m.member.Drained(i, versions)
 	} else {
-		m.resume.Add(i) // if it stays, it is served again
+		m.resume.Add(i) // if the entry stays, it is served again
 	}
 	notify(g.changed)
 }
 
-// drain drains an entry with a name: that of a controller if it is no slot.
+// drain drains an entry. name is the name of the controller if the entry is not a slot.
 func (g *Group) drain(ctx context.Context, i int, name string) (map[string]string, error) {
 	if i >= slot.Count {
 		return g.leader().Resign(ctx, name)
@@ -159,8 +159,8 @@ func (m *membership) endAll() error {
 	return nil
 }
 
-// drainAll drains all that is served, within the grace. It returns the first error, and the number of the
-// others.
+// drainAll drains all served entries, within the grace. It returns the first error, with the number of
+// the others.
 func (m *membership) drainAll() error {
 	g := m.group
 	g.mu.Lock()

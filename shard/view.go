@@ -19,12 +19,12 @@ type observed struct {
 	version string
 	record  record
 	since   lease.Instant // when this record was first observed
-	length  time.Duration // that a Lease which does not change is held for
-	ended   bool          // it calls and writes nothing any more
+	length  time.Duration // the time for which a Lease that does not change is held
+	ended   bool          // it makes no more calls and writes
 }
 
-// joinedAt returns when the process of a member joined the group. A Lease after its first one is newer,
-// and its program is not.
+// joinedAt returns the time at which the process of a member joined the group. Later Leases of the
+// process are newer, but its program is not.
 func (s *observed) joinedAt() time.Time {
 	if s.record.joined.IsZero() {
 		return s.lease.CreationTimestamp.Time
@@ -32,13 +32,13 @@ func (s *observed) joinedAt() time.Time {
 	return s.record.joined
 }
 
-// entryTimes say since when this process has observed an entry as it is.
+// entryTimes are the times at which this process first observed the present state of an entry.
 type entryTimes struct {
-	owner lease.Instant // has the present owner and epoch
-	next  lease.Instant // has the present next owner
+	owner lease.Instant // of the present owner and epoch
+	next  lease.Instant // of the present next owner
 }
 
-// view is what was observed of the group's Leases.
+// view is the last observed state of the group's Leases.
 type view struct {
 	version string // the newest one of all
 	seen    bool   // they were listed
@@ -85,7 +85,7 @@ func (g *Group) list(ctx context.Context) (version string, err error) {
 	return list.ResourceVersion, nil
 }
 
-// knownLocked returns the names of the Leases that exist by the view.
+// knownLocked returns the names of the Leases that exist in the view.
 func (g *Group) knownLocked() map[string]bool {
 	known := map[string]bool{}
 	if g.view.table != nil {
@@ -110,8 +110,8 @@ func (g *Group) versionLocked(name string) string {
 	return ""
 }
 
-// read reads one Lease into the view. It returns an error if the answer says neither what it is nor
-// that it is gone.
+// read reads one Lease into the view. It returns an error if the answer is neither the Lease nor
+// that it does not exist.
 func (g *Group) read(ctx context.Context, name string) error {
 	g.mu.Lock()
 	sentAt := g.versionLocked(name)
@@ -136,7 +136,7 @@ func (g *Group) read(ctx context.Context, name string) error {
 	return nil
 }
 
-// observe takes the Lease of an event, or of the answer to a write, into the view. A version that
+// observe puts the Lease of an event, or of the answer to a write, into the view. A version that
 // is older than the view has no effect.
 func (g *Group) observe(l *coordinationv1.Lease, deleted bool) {
 	g.mu.Lock()
@@ -150,7 +150,7 @@ func (g *Group) observe(l *coordinationv1.Lease, deleted bool) {
 	}
 }
 
-// observeLocked takes a Lease into the view, nil for one that does not exist.
+// observeLocked puts a Lease into the view, nil for one that does not exist.
 func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version string) {
 	if !lease.IsOlder(version, g.view.version) {
 		g.view.version = version
@@ -185,7 +185,8 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 	}
 }
 
-// observedLocked returns what is known of a member. One that was never observed is held from now on.
+// observedLocked returns the last observed Lease of a member. A member that was never observed is
+// held from now on.
 func (g *Group) observedLocked(id protocol.ID) *observed {
 	s := g.view.members[id]
 	if id == "" {
@@ -198,8 +199,8 @@ func (g *Group) observedLocked(id protocol.ID) *observed {
 	return s
 }
 
-// observeMapLocked takes a map into the view. A map that is deleted, replaced or restored ends the
-// membership that has seen it: what was given away meanwhile is not known.
+// observeMapLocked puts a map into the view. A map that is deleted, replaced or restored ends the
+// membership that has seen it: entries may have been given away meanwhile.
 func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
 	before, isLost := g.view.table, false
 	g.view.table, g.view.broken = l, nil
@@ -224,7 +225,7 @@ func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
 	}
 }
 
-// isAfter reports whether a map lacks what was seen of it before: an entry, or a change of an owner.
+// isAfter reports whether a map lacks an entry, or a change of an owner, that was seen in it before.
 func (v *view) isAfter(c contents) bool {
 	for i, e := range v.entries {
 		if i >= len(c.entries) || e.Epoch > c.entries[i].Epoch {
@@ -234,7 +235,7 @@ func (v *view) isAfter(c contents) bool {
 	return false
 }
 
-// timeEntriesLocked takes note of the time of what changes with the entries of a map.
+// timeEntriesLocked records the time of the changes that the entries of a map bring.
 func (g *Group) timeEntriesLocked(entries []protocol.Entry) {
 	now := g.clock.Now()
 	for i, e := range entries {
@@ -255,7 +256,7 @@ func (g *Group) isJoinedLocked(s *observed) bool {
 	return g.view.table != nil && s.record.mapUID == string(g.view.table.UID)
 }
 
-// standingLocked returns what is known of a member.
+// standingLocked returns the standing of a member.
 func (g *Group) standingLocked(id protocol.ID) protocol.Standing {
 	if m := g.present; m != nil && m.id == id {
 		return protocol.Live

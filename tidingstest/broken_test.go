@@ -21,7 +21,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
-// defects have the tests that must notice each of them.
+// defects are defects of informers, each with the tests that must fail.
 var defects = map[string]struct {
 	defect  func(b *broken)
 	setting func(s *Setting)
@@ -269,7 +269,7 @@ var defects = map[string]struct {
 	}, []string{"P18_RetryAfterIsHonoured", "P18_FailuresAreNotAStorm"}},
 }
 
-// noted is a TB that keeps what a test says of an informer.
+// noted is a TB that keeps the messages of a test.
 type noted struct {
 	t testing.TB
 
@@ -292,7 +292,7 @@ func (n *noted) Fatalf(format string, args ...any) {
 	runtime.Goexit()
 }
 
-// verdict runs a test and returns what it says.
+// verdict runs a test and returns its messages.
 func verdict(t testing.TB, test func(TB, Server), s Server) []string {
 	n := &noted{t: t}
 	done := make(chan struct{})
@@ -342,9 +342,9 @@ func TestDefectsAreNoticed(t *testing.T) {
 	}
 }
 
-// lacks are the tests that client-go's own informer does not pass, each with what it
-// does instead. It shows that they can fail, and that the others ask for nothing that
-// only one implementation does.
+// lacks are the tests that client-go's own informer does not pass, each with its behaviour.
+// They show that these tests can fail, and that the others do not depend on one
+// implementation.
 var lacks = map[string]string{
 	"P09_NothingFollowsTheStop":     "it has no health",
 	"P13_RefusalsAreSeenAndHeal":    "it has no health",
@@ -360,9 +360,9 @@ func TestClientGo(t *testing.T) {
 		name = strings.TrimPrefix(name, "client-go/")
 		switch name {
 		case "P11_IndexFunctionThatFails":
-			continue // it would end the process
+			continue // the panic would end the process
 		case "P09_HandlerRemovesItself":
-			continue // it takes at random what is pending or the end, and calls once more or not
+			continue // it selects at random between a pending event and the end
 		}
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

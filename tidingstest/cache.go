@@ -61,7 +61,7 @@ func cacheHoldsAfterFaults(r *rig) {
 			continue
 		}
 		r.update("a")
-		// The informer is cut off meanwhile.
+		// Meanwhile the informer has no connection.
 		r.gate.close()
 		r.remove(fmt.Sprint("gone-", i))
 		r.create(name)
@@ -180,7 +180,8 @@ func (r *rig) indexed(n int) []string {
 	return keys
 }
 
-// relistIsOneStep changes the server while the informer is cut off, and lets it list.
+// relistIsOneStep changes objects while the informer has no connection, so that it lists
+// again.
 func relistIsOneStep(r *rig) {
 	for i := range 8 {
 		r.create(fmt.Sprintf("object-%d.0", i))
@@ -277,7 +278,7 @@ func anotherObject(r *rig) {
 	}
 }
 
-// anotherObjectListed replaces an object while the informer is cut off.
+// anotherObjectListed replaces an object while the informer has no connection.
 func anotherObjectListed(r *rig) {
 	r.create("a")
 	r.start()

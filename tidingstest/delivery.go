@@ -71,7 +71,7 @@ func lateHandlers(r *rig) {
 	r.agree("P05", late...)
 }
 
-// check notes an error; unlike must it can be called beside the test's goroutine.
+// check reports an error. Unlike must, it can be called from any goroutine.
 func (r *rig) check(err error) {
 	r.Helper()
 	if err != nil {
@@ -94,10 +94,10 @@ func initialAdds(r *rig) {
 	}
 }
 
-// hold is a handler that stands still in its calls until it is let go.
+// hold is a handler whose calls block until they are released.
 type hold struct {
-	entered chan struct{} // has one for each call
-	proceed chan struct{} // lets one call return; closed, all
+	entered chan struct{} // receives one value for each call
+	proceed chan struct{} // a value lets one call return, and the close lets all return
 	over    chan struct{} // closed when the test is over
 }
 
@@ -168,7 +168,7 @@ func emptySyncs(r *rig) {
 	}
 }
 
-// blockedHandler has one handler stand still while everybody else goes on.
+// blockedHandler blocks one handler: the others, the cache and writes go on.
 func blockedHandler(r *rig) {
 	r.create("hot")
 	blocked := r.newHold()
@@ -239,7 +239,7 @@ func resyncRepeats(r *rig) {
 	}
 }
 
-// reentrantHandler has a handler that reads, adds and removes handlers, and writes.
+// reentrantHandler runs a handler that reads, adds and removes handlers, and writes.
 func reentrantHandler(r *rig) {
 	const echo = "echo-of-"
 	r.create("a")

@@ -20,7 +20,7 @@ import (
 	"github.com/tidings-go/tidings/internal/follow"
 )
 
-// dropInKinds are the informers that stand in for client-go's.
+// dropInKinds are the informers that replace client-go's.
 func dropInKinds() []Kind {
 	typed := connected(kubernetes.NewForConfig, fromClientset[*kubernetes.Clientset])
 	// The clients of ownDynamic and ownMetadata bring our own source along.
@@ -110,7 +110,7 @@ func listWatch(s Setting, client *kubernetes.Clientset) *cache.ListWatch {
 		configMaps.Resource, s.namespace(), s.tweak)
 }
 
-// dropIn is an Informer that is one of client-go's.
+// dropIn is an Informer on an informer of client-go's type.
 type dropIn struct {
 	shared cache.SharedIndexInformer
 	synced <-chan struct{}
@@ -145,7 +145,7 @@ func (d dropIn) AddHandler(
 			e := Event{
 				Type: tidings.Updated, Old: before.(tidings.Object), New: after.(tidings.Object),
 			}
-			// What a relist finds unchanged is repeated, as by client-go.
+			// An object that a relist finds unchanged is repeated, as by client-go.
 			e.Resync = follow.StateOf(e.Old) == follow.StateOf(e.New)
 			handle(e)
 		},

@@ -9,12 +9,13 @@ import (
 )
 
 const (
-	// labelNumber has the number of the write that made a state. Numbers only grow, so
-	// that states are told apart, and ordered, without versions.
+	// labelNumber is the label with the number of the write that made a state. Numbers only
+	// grow, so that they distinguish and order states without versions.
 	labelNumber = follow.LabelName
-	// labelSuite has the name of the test's first namespace: informers select by it.
+	// labelSuite is the label with the name of the test's first namespace. Informers select
+	// by it.
 	labelSuite = "tidingstest"
-	// labelFault makes the index function fail.
+	// labelFault is the label that makes the index function fail.
 	labelFault = "fault"
 )
 
@@ -44,7 +45,7 @@ func (r *rig) follow(name string, act func(follow.Event), o tidings.HandlerOptio
 	return f
 }
 
-// tryFollow is follow for handlers, and for goroutines beside the test's.
+// tryFollow is follow for calls from handlers and from goroutines other than the test's.
 func (r *rig) tryFollow(
 	name string, act func(follow.Event), o tidings.HandlerOptions,
 ) (*follower, error) {

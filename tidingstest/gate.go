@@ -14,12 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// gate stands in an informer's way to the server: it notes the requests, can answer
-// them, and can lose connections. The writes of the test go around it.
+// gate is between an informer and the server: it counts the requests, can answer them, and
+// can lose connections. The writes of the test do not pass through it.
 type gate struct {
 	mu        sync.Mutex // guards the rest
 	shut      bool
-	forgotten string // watches from versions before it are told that these are gone
+	forgotten string // watches from versions before it receive 410 Gone
 	answer    func(*http.Request) *http.Response
 	onList    func()
 	open      map[*answerBody]struct{}
@@ -66,13 +66,13 @@ func (g *gate) roundTrip(r *http.Request, next http.RoundTripper) (*http.Respons
 	return answer, nil
 }
 
-// admit notes a request and answers those that are not to get through.
+// admit counts a request, and answers or refuses it if it must not reach the server.
 func (g *gate) admit(r *http.Request) (*http.Response, error) {
 	query := r.URL.Query()
 	version := query.Get("resourceVersion")
 	watches := query.Get("watch") != "" && query.Get("watch") != "false"
 	streams := query.Get("sendInitialEvents") == "true"
-	looks := query.Get("limit") == "1" // at the server's version, with a list of one object
+	looks := query.Get("limit") == "1" // a list of one object, which only asks for the server's version
 	lists := (!watches || streams) && query.Get("continue") == "" && !looks
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -120,7 +120,7 @@ func refusal(r *http.Request, code int, reason metav1.StatusReason, retryAfter i
 	}
 }
 
-// change changes what the gate does.
+// change changes the gate, under its lock.
 func (g *gate) change(f func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,14 +136,14 @@ func (g *gate) cut() {
 	})
 }
 
-// close cuts, and lets nobody through.
+// close cuts all connections and refuses new requests.
 func (g *gate) close() {
 	g.change(func() { g.shut = true })
 	g.cut()
 }
 
-// stall holds back all that the server sends in answer to what was asked by now, until
-// the returned function is called.
+// stall holds back the answers to all requests that are open now, until the returned
+// function is called.
 func (g *gate) stall() (proceed func()) {
 	stalled := make(chan struct{})
 	g.change(func() {
@@ -154,13 +154,13 @@ func (g *gate) stall() (proceed func()) {
 	return func() { close(stalled) }
 }
 
-// lists returns how many lists were begun.
+// lists returns the number of lists that were begun.
 func (g *gate) lists() (n int) {
 	g.change(func() { n = g.begun })
 	return n
 }
 
-// sent returns how many requests there were.
+// sent returns the number of requests.
 func (g *gate) sent() (n int) {
 	g.change(func() { n = g.requests })
 	return n
@@ -177,7 +177,7 @@ type answerBody struct {
 	ctx     context.Context //nolint:containedctx // it is the request's
 	cancel  context.CancelFunc
 	cut     bool          // guarded by the gate
-	stalled chan struct{} // guarded by the gate: it goes on when this is closed
+	stalled chan struct{} // guarded by the gate; its close ends the stall
 }
 
 func (b *answerBody) cutLocked() {
@@ -190,7 +190,7 @@ func (b *answerBody) isCut() (cut bool) {
 	return cut
 }
 
-// Read hands on what was read before the cut and, if the gate stalls, waits with it.
+// Read returns the data that was read before the cut. While the gate stalls, it blocks.
 func (b *answerBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	var stalled chan struct{}

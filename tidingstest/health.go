@@ -14,8 +14,8 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// refusalsHeal refuses an informer from its beginning, for every reason, until it says
-// so.
+// refusalsHeal refuses the requests of an informer from the beginning, for every reason,
+// until its health reports the refusal.
 func refusalsHeal(r *rig) {
 	r.create("a")
 	refusals := []struct {
@@ -96,8 +96,8 @@ func healthFollows(r *rig) {
 	r.agree("P13")
 }
 
-// readYourWrites writes into every namespace before it waits for the first write: what
-// another namespace has not reached by a write, it reaches by a bookmark in a minute.
+// readYourWrites writes into every namespace before it waits for the first write: a
+// namespace without a later write reaches the version by a bookmark within a minute.
 func readYourWrites(r *rig) {
 	r.start()
 	for i := range 20 {
@@ -127,7 +127,7 @@ func readYourWrites(r *rig) {
 	r.agree("P14")
 }
 
-// silenceIsNoticed loses a connection without a word.
+// silenceIsNoticed stalls a connection without closing it.
 func silenceIsNoticed(r *rig) {
 	r.create("a")
 	r.start()
@@ -175,7 +175,7 @@ func rewindIsNoticed(r *rig) {
 	r.agree("P16")
 }
 
-// watchesAreResumed cuts connections: the informer goes on where it was.
+// watchesAreResumed cuts connections: the informer resumes its watches.
 func watchesAreResumed(r *rig) {
 	states := []int{r.create("a.0")}
 	r.start()
@@ -196,7 +196,7 @@ func watchesAreResumed(r *rig) {
 	}
 }
 
-// retryAfter asks the informer to wait.
+// retryAfter refuses requests with the header Retry-After.
 func retryAfter(r *rig) {
 	const seconds = 2
 	r.create("a")
@@ -250,7 +250,7 @@ func noStorm(r *rig) {
 	r.agree("P18")
 }
 
-// onlyTheSelection changes objects into and out of the selection, and makes some beside
+// onlyTheSelection moves objects into and out of the selection, and makes some outside of
 // it.
 func onlyTheSelection(r *rig) {
 	other := map[string]string{labelSuite: "another"}
@@ -288,7 +288,7 @@ func onlyTheSelection(r *rig) {
 	}
 }
 
-// unselect takes an object off what the informer should hold.
+// unselect removes an object from those that the informer should hold.
 func (r *rig) unselect(name string) {
 	key := r.key(name)
 	r.mu.Lock()

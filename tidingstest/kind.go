@@ -25,16 +25,16 @@ type Informer interface {
 	AddHandler(handle func(Event), o tidings.HandlerOptions) (Registration, error)
 	// Synced is closed when the cache holds the first list.
 	Synced() <-chan struct{}
-	// List returns all that is cached, of one state.
+	// List returns all cached objects, of one state.
 	List() []tidings.Object
 	// Get returns the object of a key, nil if there is none.
 	Get(key string) tidings.Object
 	// Indexed returns the keys of the objects that Setting.Index finds under a value.
 	Indexed(value string) ([]string, error)
-	// Health says how the informer is.
+	// Health describes the informer.
 	Health() tidings.Health
-	// WaitFor waits until the cache reflects a version. A drop-in has no such thing,
-	// and returns errors.ErrUnsupported.
+	// WaitFor waits until the cache reflects a version. A drop-in cannot do that, and
+	// returns errors.ErrUnsupported.
 	WaitFor(ctx context.Context, version string) error
 }
 
@@ -48,13 +48,13 @@ type Registration interface {
 	Synced() <-chan struct{}
 }
 
-// Setting is what an informer of a test is made of.
+// Setting has the parameters of the informer of a test.
 type Setting struct {
-	// Config is how the informer reaches the server; nil for kinds with Fake.
+	// Config is the client configuration of the informer; nil for kinds with Fake.
 	Config *rest.Config
-	// Client is what those read from.
+	// Client is the client that kinds with Fake read from.
 	Client kubernetes.Interface
-	// Namespaces are the ones to hold; none means all.
+	// Namespaces are the namespaces to hold; nil means all.
 	Namespaces []string
 	// Labels is the label selector.
 	Labels string
@@ -62,21 +62,21 @@ type Setting struct {
 	Index func(tidings.Object) ([]string, error)
 	// Resync is the shortest period of resync that a handler will ask for; 0 means no resyncs.
 	Resync time.Duration
-	// StopGrace is how long a stop waits for handlers, where that can be chosen.
+	// StopGrace is the time for which a stop waits for handlers, if the kind has such an
+	// option.
 	StopGrace time.Duration
 }
 
 // Kind is a kind of informer.
 type Kind struct {
-	// Name is what its tests are called after.
+	// Name is the first part of the names of its tests.
 	Name string
-	// Namespaces is how many namespaces an informer holds; 0 means all.
+	// Namespaces is the number of namespaces that an informer holds; 0 means all.
 	Namespaces int
-	// DropIn is set for informers that keep to client-go's interfaces, which cannot ask
-	// for everything.
+	// DropIn is set for informers with client-go's interfaces, which lack some functions.
 	DropIn bool
-	// Fake is set for informers that read from Setting.Client. What needs a connection
-	// is not tested.
+	// Fake is set for informers that read from Setting.Client. Tests that need a connection
+	// are left out.
 	Fake bool
 	// New makes an informer, which does not run yet.
 	New func(s Setting) (Informer, error)
@@ -87,7 +87,7 @@ func Kinds() []Kind { return append(nativeKinds(), dropInKinds()...) }
 
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
-// indexName is what the kinds call Setting.Index.
+// indexName is the name of the index with Setting.Index.
 const indexName = "tidingstest"
 
 // namespace returns the one namespace to hold, "" being all.
@@ -98,10 +98,10 @@ func (s Setting) namespace() string {
 	return s.Namespaces[0]
 }
 
-// errFaulty is what Setting.Index fails with.
+// errFaulty is the error of Setting.Index.
 var errFaulty = errors.New("this object cannot be indexed, as the test wants it")
 
-// index finds an object under its number. It fails on those that are labelled so.
+// index finds an object under its number. It fails on objects with labelFault.
 func index(obj tidings.Object) ([]string, error) {
 	switch obj.GetLabels()[labelFault] {
 	case "error":

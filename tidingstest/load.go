@@ -10,14 +10,14 @@ import (
 
 const (
 	loadWriters = 3
-	loadWrites  = 40 // of each
+	loadWrites  = 40 // of each writer
 	pillars     = 5
 )
 
-// relistsUnderLoad has writers, handlers that come and go, and lost connections, all at
+// relistsUnderLoad runs writers, adds and removes handlers, and loses connections, all at
 // once.
 func relistsUnderLoad(r *rig) {
-	var standing []string // what no list may ever miss
+	var standing []string // the objects that every list must contain
 	for i := range pillars {
 		name := fmt.Sprint("pillar-", i)
 		r.create(name)

@@ -61,8 +61,8 @@ type native[T tidings.Object] struct {
 	index *tidings.Index[T]
 }
 
-// Native returns an informer of package tidings as an [Informer] with an index. An error of
-// the index function is a panic of the index.
+// Native returns an informer of package tidings as an [Informer] with an index. The index
+// panics with an error of the index function.
 func Native[T tidings.Object](
 	i *tidings.Informer[T], index func(tidings.Object) ([]string, error),
 ) (Informer, error) {

@@ -13,12 +13,12 @@ var update = flag.Bool("update", false, "write the table of the suite into docs/
 const (
 	page  = "../docs/reliability.md"
 	first = "| property | test | kinds of informer | servers |\n| --- | --- | --- | --- |\n"
-	// mutations is what the suite has no test of.
+	// mutations is the property without a test in the suite.
 	mutations = "| P17 | `TestP17_…` of the root package, not of the suite | typed, dynamic, metadata | `apisim` |\n"
 )
 
-// inRealTime are the tests of e2e for what would take the suite minutes on a real server,
-// by the test of the suite that they follow.
+// inRealTime are the tests of e2e in the place of those of the suite that would take
+// minutes on a real server, by the name of the latter.
 var inRealTime = map[string]string{
 	"P15_SilentConnectionIsNoticed": "| P15 | `TestSilentConnections` of `e2e` | native, drop-in | real |\n",
 	"P16_RewindIsNoticed":           "| P16 | `TestRestoredBackup`, `TestRestoredBackupUnnoticed` of `e2e` | native, drop-in | real |\n",
@@ -52,13 +52,13 @@ func rows() string {
 	return table.String()
 }
 
-// numberOf returns the number of the property that a test is of.
+// numberOf returns the number of the property that a test proves.
 func numberOf(name string) (n int) {
-	fmt.Sscanf(name, "P%02d_", &n) //nolint:errcheck // 0 is no property, which the test finds
+	fmt.Sscanf(name, "P%02d_", &n) //nolint:errcheck // 0 is no property: the test fails
 	return n
 }
 
-// TestPage holds the table in the docs to the suite. With -update it writes it.
+// TestPage compares the table in the docs with the suite. With -update it writes the table.
 func TestPage(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {

@@ -19,10 +19,10 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// defaultPatience is how long something is waited for.
+// defaultPatience is the default of Server.Patience.
 const defaultPatience = time.Minute
 
-// rig is the surroundings of a test: namespaces of its own, an informer, and a client that
+// rig is the environment of a test: namespaces of its own, an informer, and a client that
 // writes.
 type rig struct {
 	TB
@@ -32,14 +32,14 @@ type rig struct {
 	client     kubernetes.Interface
 	ctx        context.Context //nolint:containedctx // it is the test's
 	cancel     context.CancelFunc
-	namespaces []string // those of the objects, which the informer holds
-	outside    string   // one that it must not hold, "" if it holds all
+	namespaces []string // the namespaces that the informer holds
+	outside    string   // a namespace that it must not hold, "" if it holds all
 	made       []string // all namespaces that were made
 	setting    Setting
 	informer   Informer
 	stopRun    context.CancelFunc // nil before start
 	ran        chan error
-	witness    *follower // a handler from the beginning
+	witness    *follower // a handler that is added before the informer runs
 	stuck      bool      // the test leaves a handler stuck when the informer stops
 	wake       chan struct{}
 	over       chan struct{} // closed when the test is over
@@ -47,7 +47,7 @@ type rig struct {
 	mu        sync.Mutex // guards the rest
 	followers []*follower
 	places    map[string]string // the namespaces of names
-	truth     map[string]string // what the server holds: states by key
+	truth     map[string]string // the states that the informer should hold, by key
 	version   string            // of the last write
 	written   int
 }
@@ -126,7 +126,7 @@ func (r *rig) end() {
 		})
 	}
 	if r.stopRun == nil {
-		r.run() // its handlers end with it
+		r.run() // its handlers end with the informer
 	}
 	if err := r.stop(); err != nil && !r.stuck {
 		r.Errorf("P09: Run: %v", err)
@@ -146,8 +146,8 @@ func (r *rig) end() {
 	}
 }
 
-// run starts the informer. The first list of one that lists in pages is of any state that
-// the server has at hand: it has that of the last write, by then.
+// run starts the informer. If it lists in pages, its first list is of any state that the
+// server's cache has, which includes the last write after the list of this function.
 func (r *rig) run() {
 	r.Helper()
 	if r.gate != nil && r.version != "" {
@@ -182,7 +182,7 @@ func (r *rig) stop() error {
 	defer timer.Stop()
 	select {
 	case err := <-r.ran:
-		r.ran <- nil // for the next call
+		r.ran <- nil // the next call returns nil
 		return err
 	case <-timer.C:
 		return fmt.Errorf("it has not returned in %v", r.server.Patience)
@@ -205,8 +205,8 @@ func (r *rig) poke() {
 	}
 }
 
-// await waits until cond returns "", which otherwise says what is still missing. It
-// checks after every call of a handler, and now and then.
+// await waits until cond returns ""; otherwise cond returns a text about the missing part.
+// It is called after every call of a handler, and at intervals of up to a second.
 func (r *rig) await(property string, cond func() string) {
 	r.Helper()
 	if missing := r.waitUntil(r.server.Patience, cond); missing != "" {
@@ -234,14 +234,14 @@ func (r *rig) waitUntil(patience time.Duration, cond func() string) string {
 	}
 }
 
-// settle waits until nothing moves, where that can be known.
+// settle waits until all goroutines are blocked, if the server has Settle.
 func (r *rig) settle() {
 	if r.server.Settle != nil {
 		r.server.Settle()
 	}
 }
 
-// awaitClosed waits for a channel that is closed, or has something.
+// awaitClosed waits until a channel is closed, or has a value.
 func (r *rig) awaitClosed(what string, c <-chan struct{}) {
 	r.Helper()
 	timer := time.NewTimer(r.server.Patience)
@@ -254,7 +254,7 @@ func (r *rig) awaitClosed(what string, c <-chan struct{}) {
 	}
 }
 
-// isClosed looks at a channel.
+// isClosed reports whether a channel is closed, or has a value.
 func isClosed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -264,7 +264,7 @@ func isClosed(c <-chan struct{}) bool {
 	}
 }
 
-// cached returns what the cache holds, in a namespace or in all.
+// cached returns the states in the cache, of one namespace or of all.
 func (r *rig) cached(namespace string) map[string]string {
 	return within(states(r.informer.List()), namespace)
 }
@@ -286,8 +286,8 @@ func (r *rig) get(key string) string {
 	return follow.StateOf(obj)
 }
 
-// agree waits until the cache, the witness and other followers hold what the server
-// does.
+// agree waits until the cache, the witness and other followers hold the states that they
+// should.
 func (r *rig) agree(property string, others ...*follower) {
 	r.Helper()
 	r.await(property, func() string {
@@ -304,7 +304,7 @@ func (r *rig) agree(property string, others ...*follower) {
 	})
 }
 
-// differ says how a state differs from the server's.
+// differ describes the differences of states from those in world, "" without any.
 func differ(whose string, state, world map[string]string) string {
 	var parts []string
 	for key := range state {
@@ -325,7 +325,7 @@ func differ(whose string, state, world map[string]string) string {
 }
 
 // fence makes an object in every namespace and waits until the witness and other
-// followers receive it: they have then received everything that came before.
+// followers receive it: then they have received everything that came before.
 func (r *rig) fence(others ...*follower) {
 	r.Helper()
 	r.mu.Lock()
@@ -347,8 +347,8 @@ func (r *rig) fence(others ...*follower) {
 	r.settle()
 }
 
-// offline cuts the informer off while f writes, and lets it find that the past is
-// forgotten: it has to list. The last write of f must be no delete.
+// offline keeps the informer without a connection while f writes. Then older versions are
+// expired, so that it has to list. The last write of f must not be a delete.
 func (r *rig) offline(f func()) {
 	r.Helper()
 	r.gate.close()
@@ -359,8 +359,8 @@ func (r *rig) offline(f func()) {
 	r.gate.change(func() { r.gate.shut, r.gate.forgotten = false, version })
 }
 
-// expect compares events with texts, but for fences, per namespace: between two there is no
-// order, and within an initial set neither.
+// expect compares events with texts, except those of fences, in each namespace. The events
+// of two namespaces, and those of an initial set, have no order.
 func (r *rig) expect(property string, events []follow.Event, want ...string) {
 	r.Helper()
 	byNamespace := map[string][2][]string{}
@@ -371,7 +371,7 @@ func (r *rig) expect(property string, events []follow.Event, want ...string) {
 		byNamespace[namespace] = both
 	}
 	for _, e := range events {
-		// A drop-in repeats what a relist finds unchanged.
+		// A drop-in repeats objects that a relist finds unchanged.
 		if !strings.Contains(e.Key, "/fence-") && !(r.kind.DropIn && e.Resync) {
 			add(e.Key, e.String(), 0)
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// TestMain replaces the error handlers of apimachinery: they remember the time of the
-// last one, so that each bubble, whose time begins anew, would sleep for what the one
-// before took. The tests have failures reported, and logged, on purpose.
+// TestMain replaces the error handlers of apimachinery. They keep the time of the last
+// error, and the time of each bubble begins anew, so that they would sleep for the time
+// that the bubble before took. The tests cause errors on purpose.
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil
 	klog.SetLogger(logr.Discard())
@@ -77,7 +77,7 @@ func TestFakeClientset(t *testing.T) {
 	}
 }
 
-// TestInRealTime shows that the suite needs no bubble: it waits for what happens.
+// TestInRealTime shows that the suite needs no bubble: it waits for events.
 func TestInRealTime(t *testing.T) {
 	server := apisim.Start(t)
 	Run(t, Server{Config: server.Config()}, Kinds()[0], dropInKinds()[0])

@@ -10,37 +10,36 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Server is the API server that informers are run against. Its faults are optional:
-// those that are nil are not made, and [Run] leaves out the tests of nothing else. That
-// informers lose their connections, are refused or find that the past is forgotten
-// needs none of them: the suite does that on their side of the connection.
+// Server is the API server that informers are run against. Its faults are optional: [Run]
+// leaves out the tests that need faults, all of which are nil. Lost connections, refused
+// requests and expired versions need none of them: the suite makes these on the informer's
+// side of the connection.
 type Server struct {
-	// Config reaches it, as someone who may do everything.
+	// Config is a client configuration with all permissions.
 	Config *rest.Config
-	// Client is what the tests write with; nil makes one of Config. A client without a
-	// Config, such as client-go's fake clientset, is a server of its own: the kinds of
-	// [FakeKinds] read from it. It must then be new for every test.
+	// Client is the client that the tests write with; nil makes one of Config. A client
+	// without a Config, such as client-go's fake clientset, is a server of its own: the
+	// kinds of [FakeKinds] read from it. It must then be new for every test.
 	Client kubernetes.Interface
-	// Settle returns when nothing moves any more: it is synctest.Wait within a bubble.
-	// With it, time costs nothing, and tests that take many minutes are run; without it
-	// they are left out, and absence is shown by what comes later.
+	// Settle returns when all goroutines are blocked: it is synctest.Wait within a bubble.
+	// With it, waiting takes no time, and tests that wait for many minutes are run; without
+	// it they are left out, and the absence of events is shown by later ones.
 	Settle func()
-	// Patience is how long something is waited for; 0 means a minute.
+	// Patience is the longest wait for an expected event; 0 means a minute.
 	Patience time.Duration
 
 	// CutConnections ends all connections.
 	CutConnections func() error
 	// Restart ends the server and starts it again, with the same objects.
 	Restart func() error
-	// Compact makes it forget the past of all resources, so that older versions are
-	// 410 Gone.
+	// Compact deletes the history of all resources, so that older versions are 410 Gone.
 	Compact func() error
-	// Backup notes the present state and returns what restores it, with resource
-	// versions that go on from there.
+	// Backup saves the present state. restore brings it back, with resource versions that
+	// go on from there.
 	Backup func() (restore func() error, err error)
 }
 
-// TB is what the tests need of a *testing.T.
+// TB has the methods of *testing.T that the tests need.
 type TB interface {
 	Helper()
 	Logf(format string, args ...any)
@@ -48,10 +47,10 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Run runs the suite over a server that is there for all tests, with the given kinds of
-// informers; none means [Kinds], or [FakeKinds] if the server has no Config. Tests that
-// change nothing for others are parallel ones, which mostly wait: a larger -parallel
-// makes them faster. In a testing/synctest bubble tests cannot have tests of their own:
+// Run runs the suite on one server for all tests, with the given kinds of informers.
+// Without kinds it uses [Kinds], or [FakeKinds] if the server has no Config. Tests that
+// change nothing for others run in parallel and mostly wait: a larger -parallel makes them
+// faster. In a testing/synctest bubble tests cannot have tests of their own:
 // use [Tests] there, with a bubble for each.
 func Run(t *testing.T, s Server, kinds ...Kind) {
 	t.Helper()
@@ -70,8 +69,8 @@ func Run(t *testing.T, s Server, kinds ...Kind) {
 	}
 }
 
-// Tests returns the tests by name, such as "dynamic/P04_EveryChangeInOrder", for the
-// given kinds; none means [Kinds]. A test that needs a fault fails on a server that does
+// Tests returns the tests by name, such as "dynamic/P04_EveryChangeInOrder", for the given
+// kinds, or for [Kinds] without any. A test that needs a fault fails on a server that does
 // not make it.
 func Tests(kinds ...Kind) iter.Seq2[string, func(t TB, s Server)] {
 	return func(yield func(string, func(t TB, s Server)) bool) {
@@ -83,13 +82,13 @@ func Tests(kinds ...Kind) iter.Seq2[string, func(t TB, s Server)] {
 	}
 }
 
-// bound is a test of a kind.
+// bound is a test for one kind.
 type bound struct {
 	test
 	kind Kind
 }
 
-// all returns what makes sense for some kinds.
+// all returns the tests that make sense for some kinds.
 func all(kinds []Kind) iter.Seq2[string, bound] {
 	if len(kinds) == 0 {
 		kinds = Kinds()
@@ -105,13 +104,13 @@ func all(kinds []Kind) iter.Seq2[string, bound] {
 	}
 }
 
-// need is what a test cannot do without.
+// need is a requirement of a test.
 type need uint
 
 const (
-	// needGate is a Config, on whose way the suite can stand.
+	// needGate is a Config, so that the suite can put a gate into the connection.
 	needGate need = 1 << iota
-	// needBubble is time that costs nothing.
+	// needBubble is virtual time.
 	needBubble
 	// needFault is a fault that the server makes.
 	needFault
@@ -128,7 +127,7 @@ func (t test) suits(k Kind) bool {
 	return (t.needs&needNative == 0 || !k.DropIn) && (t.needs&^(needNative|needAlone) == 0 || !k.Fake)
 }
 
-// lacks says what a server lacks of what is needed, "" for nothing.
+// lacks returns the missing fields for the given needs, "" if none is missing.
 func (s Server) lacks(n need) string {
 	missing := func(needed need, there bool, what string) string {
 		if n&needed == 0 || there {

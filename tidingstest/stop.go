@@ -62,7 +62,7 @@ func handlerRemovesItself(r *rig) {
 		pending.act(t)
 		f.registration.Remove()
 	}, tidings.HandlerOptions{})
-	r.start() // with nothing to tell
+	r.start() // with an empty initial set
 	r.create("a")
 	r.awaitEntered(pending)
 	r.create("b")
@@ -114,8 +114,8 @@ func stuckHandlerIsNamed(r *rig) {
 	close(blocked.proceed)
 }
 
-// panicCostsOne panics in one call. With a drop-in the process decides what follows: here it
-// survives.
+// panicCostsOne panics in one call. With a drop-in, apimachinery's settings decide whether
+// the process ends; here it does not.
 func panicCostsOne(r *rig) {
 	if r.kind.DropIn {
 		defer survivePanics(r)()
@@ -150,8 +150,8 @@ func panicCostsOne(r *rig) {
 	}
 }
 
-// survivePanics lets the process survive panics that apimachinery handles. The
-// returned function undoes it, and fails the test unless one was reported.
+// survivePanics keeps panics that apimachinery handles from ending the process. The
+// returned function undoes that, and fails the test unless exactly one panic was reported.
 func survivePanics(r *rig) (undo func()) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	reported := make(chan any, 10)
@@ -167,8 +167,8 @@ func survivePanics(r *rig) (undo func()) {
 	}
 }
 
-// indexFails has the index function fail on two objects: they have no entry, and
-// everything else goes on.
+// indexFails makes the index function fail on two objects: they have no entry in the index,
+// and everything else goes on.
 func indexFails(r *rig) {
 	r.must(r.tryCreate(r.key("a"), map[string]string{labelFault: "error"}))
 	r.must(r.tryCreate(r.key("b"), map[string]string{labelFault: "panic"}))

@@ -7,7 +7,7 @@ type test struct {
 	name  string
 	needs need
 	run   func(r *rig)
-	set   func(s *Setting) // changes what the informer is made of; nil leaves it
+	set   func(s *Setting) // changes the parameters of the informer; may be nil
 }
 
 // tests returns the suite, in the order of the properties.

@@ -13,9 +13,9 @@ import (
 // broken is an informer with a defect.
 type broken struct {
 	Informer
-	// around takes the place of a handler; late says that the informer was synced.
+	// around replaces a handler; late reports whether the informer was synced.
 	around func(handle func(Event), late bool) func(Event)
-	// joined takes the place of a registration.
+	// joined replaces a registration.
 	joined func(Registration) Registration
 	synced func(Informer) <-chan struct{}
 	list   func([]tidings.Object) []tidings.Object
@@ -91,14 +91,14 @@ func (b *broken) Run(ctx context.Context) error {
 	return err
 }
 
-// impostor is a registration that says other things.
+// impostor is a registration with other answers.
 type impostor struct {
 	Registration
 	remove       func()
 	synced, done <-chan struct{}
 }
 
-// of takes the place of a registration.
+// of replaces a registration.
 func (i impostor) of(r Registration) Registration {
 	i.Registration = r
 	return i
@@ -147,7 +147,7 @@ func changing(f func() func(e Event) []Event) func(*broken) {
 	}
 }
 
-// one is a change that needs no memory.
+// one is a changing without state.
 func one(f func(e Event) []Event) func(*broken) {
 	return changing(func() func(Event) []Event { return f })
 }
@@ -183,7 +183,7 @@ func (f *forgetful) RoundTrip(r *http.Request) (*http.Response, error) {
 	return f.next.RoundTrip(r)
 }
 
-// impatient repeats what was refused, twenty times.
+// impatient repeats each refused request twenty times.
 type impatient struct{ next http.RoundTripper }
 
 func (i impatient) RoundTrip(r *http.Request) (*http.Response, error) {

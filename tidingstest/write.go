@@ -47,7 +47,7 @@ func (s Setting) suite() string {
 	return value
 }
 
-// note keeps what a write has made.
+// note records the result of a write.
 func (r *rig) note(obj *corev1.ConfigMap) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +110,7 @@ func (r *rig) remove(name string) {
 	r.must(r.tryRemove(r.key(name)))
 }
 
-// holds returns the state of a name on the server.
+// holds returns the state that the informer should hold for a name.
 func (r *rig) holds(name string) string {
 	key := r.key(name)
 	r.mu.Lock()
@@ -118,7 +118,8 @@ func (r *rig) holds(name string) string {
 	return r.truth[key]
 }
 
-// world returns what the server holds, in a namespace or, with "", in all.
+// world returns the states that the informer should hold, in a namespace or, with "", in
+// all.
 func (r *rig) world(namespace string) map[string]string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

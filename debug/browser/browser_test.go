@@ -13,7 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// check is a function that returns what is wrong with a page for its users: with names, headings,
+// check is a function that returns the problems of a page for its users: in names, headings,
 // contrast and width.
 //
 //go:embed testdata/check.js
@@ -35,7 +35,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// examine reports what is wrong with a page, in two widths, light and dark.
+// examine reports the problems of a page, in two widths, light and dark.
 func (b *tab) examine(name string) {
 	b.Helper()
 	for _, width := range []int64{400, 1600} {
@@ -52,7 +52,7 @@ func (b *tab) examine(name string) {
 	}
 }
 
-// picture writes a picture of the page, if the flag says where.
+// picture writes a picture of the page, if the flag names a directory.
 func (b *tab) picture(name string) {
 	b.Helper()
 	if *pictures == "" {

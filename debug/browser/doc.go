@@ -4,8 +4,8 @@
 //	go test ./...                        the tests
 //	go test -run Pages -pictures ../../docs/debug   pictures of the pages, for the documentation
 //
-// Chromium is looked for where its installers put it; on Debian, apt-get install chromium installs
-// it.
+// The tests look for Chromium at the paths of its installers. On Debian, apt-get install chromium
+// installs it.
 //
 // # Concurrency properties
 //
@@ -13,5 +13,5 @@
 //
 // # Memory
 //
-// That of a browser.
+// The tests need the memory of a browser.
 package browser

@@ -21,7 +21,8 @@ import (
 const (
 	groupPage     = "group?name=ops%2Frollout"
 	groupDuration = 3 * time.Second
-	// leastShare is what a member that joins gets at once: half of the mean of three.
+	// leastShare is the number of slots that a member that joins gets at once: half of the mean
+	// of three.
 	leastShare = shard.Count / 6
 )
 
@@ -34,11 +35,12 @@ var groupScript string
 type groupView struct {
 	// Members are the rows of their table, by identity.
 	Members map[string]memberView `json:"members"`
-	// Moving and Uncovered are the slots of the map that are drawn so, and Odd are the rows of both.
+	// Moving and Uncovered are the slots of the map that are drawn as such. Odd are the rows of
+	// both.
 	Moving    int `json:"moving"`
 	Uncovered int `json:"uncovered"`
 	Odd       int `json:"odd"`
-	// Text is that of the list of figures.
+	// Text is the text of the list of figures.
 	Text     string   `json:"text"`
 	Problems []string `json:"problems"`
 }
@@ -60,8 +62,8 @@ func (v groupView) of(process string) memberView {
 	return memberView{}
 }
 
-// sharedBy reports whether some processes are the members, each lives, and the map is drawn with
-// what each owns.
+// sharedBy reports whether the members are the given processes, all live, and the map is drawn
+// with the slots that each owns.
 func (v groupView) sharedBy(processes ...string) bool {
 	sum := 0
 	for _, process := range processes {
@@ -128,7 +130,7 @@ func openGroup(t *testing.T) (*fleet, groupView) {
 		t.Fatalf("the first member has %+v", f.members["a"].Health())
 	}
 	f.join("b", 0)
-	// c hands nothing over. What it tolerates is shorter, so that it finds a problem sooner.
+	// c hands nothing over. Its Tolerated is shorter, so that it finds a problem sooner.
 	f.join("c", time.Second)
 	f.serve(debug.Options{Groups: []debug.Group{f.members["c"]}})
 	f.start()
@@ -163,7 +165,7 @@ func (f *fleet) sees(state string, is func(groupView) bool) (v groupView) {
 	seen := until(f.Context, func() bool {
 		now := groupView{}
 		if err := chromedp.Run(f.Context, chromedp.Evaluate(groupScript, &now)); err != nil {
-			return false // the time is over
+			return false // the timeout has passed
 		}
 		v = now
 		return is(v)
@@ -195,7 +197,7 @@ func TestGroupPageWhenAMemberLeaves(t *testing.T) {
 }
 
 // TestGroupPageWhenAMemberIsLost drops all requests of a member, and keeps its heirs from being
-// ready, so that the page shows that nobody serves its slots.
+// ready, so that the page shows that no member serves its slots.
 func TestGroupPageWhenAMemberIsLost(t *testing.T) {
 	f, before := openGroup(t)
 	token := <-f.gate

@@ -89,7 +89,7 @@ func (b *tab) start() {
 	})
 }
 
-// listen notes what is wrong with a page.
+// listen records the problems of a page.
 func (b *tab) listen(event any) {
 	problem := ""
 	switch event := event.(type) {
@@ -118,7 +118,7 @@ func (b *tab) run(actions ...chromedp.Action) {
 	}
 }
 
-// submit does what leads to another page, and waits until that is loaded.
+// submit runs an action that leads to another page, and waits until that is loaded.
 func (b *tab) submit(action chromedp.Action) {
 	b.Helper()
 	_, err := chromedp.RunResponse(b.Context, action)

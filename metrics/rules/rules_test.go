@@ -27,7 +27,7 @@ func reference(t *testing.T) map[string][]string {
 	series := map[string][]string{}
 	for _, match := range row.FindAllStringSubmatch(string(page), -1) {
 		name, kind := match[1], match[2]
-		// The server that scrapes adds the two.
+		// The server that scrapes adds these two labels.
 		with := append(strings.Split(match[3], "`, `"), "job", "instance")
 		series[name] = with
 		if strings.HasSuffix(kind, "histogram") {
@@ -43,7 +43,7 @@ func reference(t *testing.T) map[string][]string {
 	return series
 }
 
-// check parses an expression, and asks that the series and the labels in it exist.
+// check parses an expression, and checks that the series and the labels in it exist.
 func check(t *testing.T, series map[string][]string, where, text string) {
 	t.Helper()
 	expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)
@@ -91,7 +91,7 @@ func check(t *testing.T, series map[string][]string, where, text string) {
 	})
 }
 
-// checkLabels asks that the labels of a template exist.
+// checkLabels checks that the labels of a template exist.
 func checkLabels(t *testing.T, series map[string][]string, where, text string, use *regexp.Regexp) {
 	t.Helper()
 	for _, match := range use.FindAllStringSubmatch(text, -1) {

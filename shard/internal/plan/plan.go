@@ -9,39 +9,41 @@ import (
 )
 
 const (
-	// Patience is how long weights are uneven before entries move.
+	// Patience is the time for which weights have to be uneven before entries move.
 	Patience = 2 * time.Minute
-	// tolerance is the part of the mean weight by which a member may differ.
+	// tolerance is the part of the mean weight by which a member's weight may differ from it.
 	tolerance = 0.2
 )
 
-// Member is one that is live.
+// Member is a live member.
 type Member struct {
 	ID protocol.ID
 	// Generation names the version of the program.
 	Generation string
-	// Joined is when it joined, by the server's clock.
+	// Joined is the time at which it joined, by the server's clock.
 	Joined time.Time
-	// Leaving says that it wants to own nothing.
+	// Leaving members give all their entries away.
 	Leaving bool
 }
 
-// Input is what the planner sees.
+// Input holds the entries, the live members and the loads that a plan is made of.
 type Input struct {
 	Entries []protocol.Entry
 	Members []Member
-	// Loads are those of the entries, in any unit. One that is not known counts as the mean of the
+	// Loads are the loads of the entries, in any unit. An unknown load counts as the mean of the
 	// others.
 	Loads map[int]float64
-	// Uneven is for how long [Input.IsUneven] was true.
+	// Uneven is the time for which [Input.IsUneven] has been true.
 	Uneven time.Duration
-	// Can reports whether a member can own an entry. Nil is always.
+	// Can reports whether a member can own an entry. Nil means that each member can own each
+	// entry.
 	Can func(entry int, id protocol.ID) bool
-	// Avoid reports whether a move was tried a short while ago, and failed. Nil is never.
+	// Avoid reports whether a move was tried a short while ago, and failed. Nil means that no
+	// move is avoided.
 	Avoid func(protocol.Move) bool
 }
 
-// member is a Member with what it will own.
+// member is a Member with the weight of the entries that it will own.
 type member struct {
 	Member
 	weight float64
@@ -52,11 +54,11 @@ type board struct {
 	Input
 	weights []float64
 	members []*member // that may get entries, by identity
-	older   []*member // that may get those which none of members can own
+	older   []*member // that may get the entries that none of members can own
 	all     map[protocol.ID]*member
 	mean    float64
 	mixed   bool // two generations live
-	orphans bool // an entry has no live owner, and a member that can own it
+	orphans bool // a member can own an entry that has no live owner
 }
 
 func (in Input) board() *board {
@@ -92,7 +94,7 @@ func (in Input) board() *board {
 	return b
 }
 
-// weights returns those of the entries, whose sum is above 0.
+// weights returns the weights of the entries. Their sum is above 0.
 func (in Input) weights() []float64 {
 	sum := 0.0
 	for i := range in.Entries { // in order, so that equal inputs have equal sums
@@ -113,7 +115,7 @@ func (in Input) weights() []float64 {
 	return weights
 }
 
-// newest returns the generation of the member that joined last, of those that stay.
+// newest returns the generation of the member that joined last. Leaving members do not count.
 func (in Input) newest() string {
 	var last Member
 	for _, m := range in.Members {
@@ -125,8 +127,8 @@ func (in Input) newest() string {
 	return last.Generation
 }
 
-// Heirs returns who gets the entries of owners that have ended, by entry. It has no entry if no
-// member stays.
+// Heirs returns the members that get the entries of ended owners, by entry. The result is empty
+// if no member stays.
 func (in Input) Heirs(ended func(protocol.ID) bool) map[int]protocol.ID {
 	b, heirs := in.board(), map[int]protocol.ID{}
 	orphans := b.heaviestFirst(func(e protocol.Entry) bool { return e.Owner == "" || ended(e.Owner) })
@@ -185,7 +187,7 @@ func (in Input) Moves() []protocol.Move {
 		return nil
 	}
 	moves := b.leaving()
-	for !b.mixed && !b.orphans { // what heirs get is not known here
+	for !b.mixed && !b.orphans { // the entries that heirs get are not known here
 		move, ok := b.next()
 		if !ok || b.Uneven < Patience && b.all[move.To].weight >= b.mean/2 {
 			break
@@ -195,7 +197,7 @@ func (in Input) Moves() []protocol.Move {
 	return moves
 }
 
-// leaving returns the moves of what leavers own.
+// leaving returns the moves of the entries that leavers own.
 func (b *board) leaving() (moves []protocol.Move) {
 	owned := b.heaviestFirst(func(e protocol.Entry) bool {
 		owner := b.all[e.Owner]
@@ -215,7 +217,7 @@ func (b *board) leaving() (moves []protocol.Move) {
 
 func (b *board) avoids(move protocol.Move) bool { return b.Avoid != nil && b.Avoid(move) }
 
-// begin takes a move into the weights.
+// begin adds a move to the weights.
 func (b *board) begin(move protocol.Move) protocol.Move {
 	b.all[b.Entries[move.Entry].Owner].weight -= b.weights[move.Entry]
 	b.all[move.To].weight += b.weights[move.Entry]
@@ -248,7 +250,7 @@ func (b *board) next() (best protocol.Move, ok bool) {
 	return best, ok
 }
 
-// isBetter reports whether an entry is to move rather than another one.
+// isBetter reports whether moving an entry is better than moving another one.
 func (b *board) isBetter(i, than int, difference float64) bool {
 	x, y := b.weights[i], b.weights[than]
 	switch fits, other := x <= difference/2, y <= difference/2; {

@@ -1,5 +1,5 @@
-// Package protocol says who may call for an entry of a group: an [Entry] is one line of the group's
-// map, and a [Member] is what one member knows of the map and of itself.
+// Package protocol decides which member may call for an entry of a group. An [Entry] is one line of
+// the group's map. A [Member] holds the knowledge of one member about the map and about itself.
 //
 //	        Next names b          b is warm           a has drained
 //	owner a ───────────▶ next b ───────────▶ ready b ───────────────▶ owner b, epoch + 1
@@ -22,7 +22,7 @@
 //     write may still be on its way.
 //  4. The owner takes an entry back whose hand-over is late, or whose next owner has ended. That is
 //     a change of the map, too, so that a write that is on its way fails.
-//  5. The entries of a member that has ended are given away by any other. A member is ended by a
+//  5. Any other member gives away the entries of a member that has ended. A member is ended by a
 //     swap of its Lease at the version that had not changed for the Lease's duration, or by
 //     itself. A member whose own term is closed calls and writes nothing, and comes back with
 //     another identity.

@@ -2,19 +2,19 @@ package protocol
 
 import "maps"
 
-// ID is the identity of a member. No two lives of a process have the same. "" is nobody.
+// ID is the identity of a member. No two memberships have the same. "" is no member.
 type ID string
 
 // Entry is one line of a map: a slot, or a controller that one member runs.
 type Entry struct {
-	// Owner may call, while its term is open; Epoch rises with each change of it.
+	// Owner may call while its term is open. Epoch rises with each change of the owner.
 	Owner ID     `json:"owner,omitempty"`
 	Epoch uint64 `json:"epoch,omitempty"`
-	// Next is to be the owner, "" if nobody is; Ready says that it has warmed.
+	// Next is the next owner, "" if there is none. Ready reports whether it has warmed.
 	Next  ID   `json:"next,omitempty"`
 	Ready bool `json:"ready,omitempty"`
-	// Versions are those by resource at which the last owner saw its own writes. They are nil if
-	// they are not known, as after a crash.
+	// Versions are the versions, by resource, at which the last owner saw its own writes. They
+	// are nil if they are not known, as after a crash.
 	Versions map[string]string `json:"versions,omitempty"`
 }
 
@@ -29,12 +29,12 @@ func (e Entry) still() Entry {
 	return e
 }
 
-// Standing is what a member knows of another one.
+// Standing is the state of a member as another one knows it.
 type Standing uint8
 
 // The standings.
 const (
-	// Held stands for a member that was not seen, or not for long: its term may be open.
+	// Held members have not been seen at all, or not for a long time: their term may be open.
 	Held Standing = iota
 	// Live members have a Lease that changes.
 	Live
@@ -42,8 +42,8 @@ const (
 	Ended
 )
 
-// Planner returns the member that plans: of those that are live, the one with the lowest identity;
-// "" if none is.
+// Planner returns the member that plans: the live member with the lowest identity; "" if no member
+// is live.
 func Planner(members []ID, standing func(ID) Standing) (planner ID) {
 	for _, id := range members {
 		if standing(id) == Live && (planner == "" || id < planner) {
@@ -53,7 +53,7 @@ func Planner(members []ID, standing func(ID) Standing) (planner ID) {
 	return planner
 }
 
-// Move is a change that the planner wants: To is to become the owner of an entry.
+// Move is a change that the planner wants: To becomes the owner of an entry.
 type Move struct {
 	Entry int
 	To    ID

@@ -2,7 +2,7 @@ package protocol
 
 import "slices"
 
-// Phase is what a member does for an entry. It counts only while the member's term is open.
+// Phase is the state of an entry for a member. It counts only while the member's term is open.
 type Phase uint8
 
 // The phases.
@@ -17,21 +17,22 @@ const (
 	Serving
 	// Draining: it is the owner and begins no call. Calls that have begun may run.
 	Draining
-	// Drained: no call runs, and it gives the entry away. It does not know whether it has.
+	// Drained: no call runs, and it gives the entry away. It does not know whether that write was
+	// applied.
 	Drained
 )
 
 // Calls reports whether calls may run in the phase.
 func (p Phase) Calls() bool { return p == Serving || p == Draining }
 
-// local is what a member knows of itself about an entry.
+// local is the member's own state of an entry.
 type local struct {
 	warm, drained, late bool
 	versions            map[string]string // with drained
 }
 
-// Member is what a member knows of the map and of itself. The zero value with an identity has seen
-// no map.
+// Member holds the knowledge of a member about the map and about itself. The zero value with an
+// identity has seen no map.
 type Member struct {
 	Self    ID
 	version uint64
@@ -39,14 +40,14 @@ type Member struct {
 	locals  []local
 }
 
-// Version returns that of the map that was seen last, 0 before the first.
+// Version returns the version of the last map that was seen, 0 before the first.
 func (m *Member) Version() uint64 { return m.version }
 
 // Entries returns the map that was seen last. It must not be changed.
 func (m *Member) Entries() []Entry { return m.entries }
 
-// See takes a map that was read, or that this member has written. Versions count from 1. It reports
-// whether the map is newer than the one seen last; an older one has no effect.
+// See records a map that was read, or that this member has written. Versions count from 1. It
+// reports whether the map is newer than the one seen last; an older one has no effect.
 func (m *Member) See(version uint64, entries []Entry) bool {
 	if version <= m.version {
 		return false
@@ -71,7 +72,7 @@ func (m *Member) See(version uint64, entries []Entry) bool {
 	return true
 }
 
-// Phase returns what the member does for an entry.
+// Phase returns the state of an entry for the member.
 func (m *Member) Phase(i int) Phase {
 	e, l := m.entries[i], m.locals[i]
 	switch {
@@ -90,23 +91,24 @@ func (m *Member) Phase(i int) Phase {
 	}
 }
 
-// Warmed says that the caches hold the objects of an entry. It has an effect while Warming.
+// Warmed records that the caches hold the objects of an entry. It has an effect in the phase
+// Warming only.
 func (m *Member) Warmed(i int) {
 	if m.Phase(i) == Warming {
 		m.locals[i].warm = true
 	}
 }
 
-// Drained says that no call for an entry runs, and that the own caches show the own writes, up to
-// versions. It has an effect while Draining. No call may begin before See returns a map that names
-// this member the owner.
+// Drained records that no call for an entry runs, and that the member's caches show its writes, up
+// to versions. It has an effect in the phase Draining only. No call may begin before See returns a
+// map that names this member the owner.
 func (m *Member) Drained(i int, versions map[string]string) {
 	if m.Phase(i) == Draining {
 		m.locals[i].drained, m.locals[i].versions = true, versions
 	}
 }
 
-// Late says that the hand-over of an entry takes too long. The owner takes the entry back.
+// Late records that the hand-over of an entry takes too long. The owner takes the entry back.
 func (m *Member) Late(i int) {
 	if m.entries[i].Owner == m.Self && m.entries[i].Next != "" {
 		m.locals[i].late = true
@@ -114,8 +116,8 @@ func (m *Member) Late(i int) {
 }
 
 // Next returns the map that the member wants to write in the place of the one seen last, and
-// whether it differs. The member's term must be open. assign returns who gets the entry of a member
-// that has ended, "" for nobody; moves are those of the planner, nil for other members.
+// whether it differs. The member's term must be open. assign returns the member that gets the entry
+// of an ended member, "" for none. moves are those of the planner, nil for other members.
 func (m *Member) Next(standing func(ID) Standing, assign func(int) ID, moves []Move) ([]Entry, bool) {
 	entries := slices.Clone(m.entries)
 	changed := false
