@@ -307,7 +307,7 @@ func (s *Slots) Drop(slots slot.Set) {
 
 // Report returns the slots that are in order in all controllers: the informers are synced, have reached
 // the versions, and have not failed to list and watch for longer than a minute, and no key has been ready
-// or held back for longer.
+// or held back for longer, nor has a change waited longer for the end of the running call of its key.
 //
 // The load of a slot is ten and the number of its calls, each of which counts half as much every two
 // minutes. Without the ten, a few calls of an idle group would move its slots to and fro.

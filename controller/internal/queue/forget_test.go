@@ -7,6 +7,39 @@ import (
 	"time"
 )
 
+// TestLate: a long call is late once a change has waited for its end. Its own echo, and requests that
+// are no changes, may wait.
+func TestLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[int]{Workers: 1})
+		defer q.Close()
+		wantLate := func(want ...string) {
+			t.Helper()
+			if late := q.Late(time.Minute); !slices.Equal(late, want) {
+				t.Errorf("late are %q, want %q", late, want)
+			}
+		}
+		for range 2 { // the second run begins with the changes of the first
+			q.Add("a/long", Ask[int]{})
+			item, _ := q.Get(0, nil)
+			q.Add("a/long", Ask[int]{Echo: true})
+			q.Add("a/long", Ask[int]{Band: Requeues})
+			time.Sleep(time.Hour)
+			wantLate()
+			q.Add("a/long", Ask[int]{})
+			time.Sleep(40 * time.Second)
+			q.Add("a/long", Ask[int]{})
+			wantLate()
+			time.Sleep(40 * time.Second)
+			wantLate("a/long")
+			if err := q.Done(item, Outcome{}); err != nil {
+				t.Fatal(err)
+			}
+			wantLate()
+		}
+	})
+}
+
 // TestForget forgets a key in each state, and none of them comes again.
 func TestForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

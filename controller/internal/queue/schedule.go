@@ -21,11 +21,12 @@ type schedule[R comparable] struct {
 	timers  timers
 	lists   [BackingOff + 1]list // of the entries in a state, but Idle and Queued
 	queued  [bands]int
+	changed map[uint32]int64 // when the first change came, of each running entry with the mark
 }
 
 func newSchedule[R comparable](o Options[R]) *schedule[R] {
 	s := &schedule[R]{
-		o: o, workers: o.Workers, flows: map[string]*flow{},
+		o: o, workers: o.Workers, flows: map[string]*flow{}, changed: map[uint32]int64{},
 	}
 	s.timers.entries, s.index = &s.entries, newIndex(&s.entries)
 	for i := range s.lists {
@@ -46,8 +47,9 @@ func (s *schedule[R]) add(now int64, key string, a Ask[R]) {
 		s.promote(now, i, a.Band)
 	case Running:
 		e.band = min(e.band, a.Band)
-		if a.Band == Changes && !a.Echo {
+		if a.Band == Changes && !a.Echo && !e.marks.has(changed) {
 			e.marks |= changed
+			s.changed[i] = now
 		}
 	case Parked:
 		e.band = min(e.band, a.Band)
@@ -231,6 +233,7 @@ func (s *schedule[R]) done(now int64, item Item[R], o Outcome) error {
 	}
 	e := s.entries.at(i)
 	s.lists[Running].remove(&s.entries, i)
+	delete(s.changed, i)
 	e.flow.running--
 	s.settle(e.flow)
 	switch o.Result {

@@ -67,7 +67,8 @@ func (q *Queue[R]) Stats() Stats {
 	return st
 }
 
-// Late returns the keys that have been queued in their band, or parked, for longer than d.
+// Late returns the keys that have been queued in their band, or parked, for longer than d, and those
+// of running calls that had a change to handle before that.
 func (q *Queue[R]) Late(d time.Duration) (late []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,6 +86,11 @@ func (q *Queue[R]) Late(d time.Duration) (late []string) {
 	for _, f := range q.s.flows {
 		for _, band := range f.bands {
 			visit(band)
+		}
+	}
+	for i, at := range q.s.changed {
+		if at < before {
+			late = append(late, q.s.entries.at(i).key)
 		}
 	}
 	return late
