@@ -158,7 +158,7 @@ func (g *Group) printMoves(entries []shard.Entry) bool {
 	type move struct{ from, to string }
 	moved := map[move]shard.Set{}
 	for _, e := range entries {
-		if owner := g.replicaOf(e.Owner); owner != g.owners[e.Slot] {
+		if owner := g.replicaOf(e.Owner); e.Controller == "" && owner != g.owners[e.Slot] {
 			m := move{g.owners[e.Slot], owner}
 			slots := moved[m]
 			slots.Add(e.Slot)
