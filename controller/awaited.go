@@ -9,8 +9,8 @@ import (
 	"github.com/tidings-go/tidings/internal/written"
 )
 
-// askAfter is how long a key waits for the caches before the server is asked whether they are
-// behind it.
+// askAfter is the time for which a key waits for the caches. After it, the server is asked
+// whether they are behind it.
 const askAfter = written.AskAfter
 
 // awaited is a write of a call, until the cache of an informer shows it and its event has come.
@@ -19,9 +19,9 @@ type awaited struct {
 	written.Write
 	by     cache
 	of     *pending      // the key whose call has written
-	at     time.Duration // when it was recorded
-	sent   time.Duration // when it was sent
-	shown  bool          // it is not waited for: the cache shows it, or need not
+	at     time.Duration // the time at which it was recorded
+	sent   time.Duration // the time at which it was sent
+	shown  bool          // no wait: the cache shows it, or need not show it
 	echoed bool          // its event has come, or does not come any more
 	asked  bool          // the server had to be asked for its outcome
 
@@ -47,7 +47,7 @@ func (w *awaited) made(ch change) bool {
 	return w.Version != "" && w.Version == ch.version
 }
 
-// raise takes note of a version, if it is later than the one that is known of its resource.
+// raise sets the version of a resource, if the new one is later.
 func raise(versions map[string]string, resource, version string) {
 	known := versions[resource]
 	order, ok := delta.CompareDecimal(version, known)

@@ -12,7 +12,8 @@ import (
 	"github.com/tidings-go/tidings/internal/written"
 )
 
-// echoKept is how long an own write that shows is kept at least, so that its event is recognised.
+// echoKept is the least time for which an own write that shows is kept, so that its event is
+// recognised.
 const echoKept = time.Minute
 
 // barrier keeps the writes of the calls of each key until the caches show them (C3). It outlives the
@@ -20,7 +21,7 @@ const echoKept = time.Minute
 // to the keys that are due. All times are since epoch.
 type barrier[T tidings.Object] struct {
 	epoch time.Time
-	timer *time.Timer   // fires when overdue is to be called
+	timer *time.Timer   // fires when the first key is due, for a call of overdue
 	asks  chan struct{} // receives when toAsk has a key
 	// records counts the calls whose writes are recorded. It changes under mu.
 	records atomic.Uint64
@@ -34,17 +35,17 @@ type barrier[T tidings.Object] struct {
 	open   int // the number of writes that do not show
 }
 
-// change is a state of an object, which asks for a call of a key.
+// change is a new state of an object, which leads to a call of a key.
 type change struct {
 	objectID
 	version string
-	deleted string // the UID of an object whose end it is
+	deleted string // the UID of the object, if the change is its end
 	why     why
-	isNew   bool          // earlier failures of the key say nothing of it, if others have made it
-	writer  string        // the key whose call has made it
-	sent    time.Duration // when the write of that call was sent
-	came    time.Duration // when a call that ran has kept it
-	records uint64        // the barrier's when it looked for the writer
+	isNew   bool          // if others made it, earlier failures of the key do not count
+	writer  string        // the key whose call made it
+	sent    time.Duration // the time at which the write of that call was sent
+	came    time.Duration // the time at which a running call kept it
+	records uint64        // barrier.records, read when the writer was looked for
 }
 
 func newBarrier[T tidings.Object]() *barrier[T] {
@@ -65,8 +66,8 @@ func (b *barrier[T]) setTimer() {
 	}
 }
 
-// restart prepares the barrier for a run: nothing is parked, the server is not being asked, and
-// no event is an echo, as every key is called.
+// restart prepares the barrier for a run: no key is parked, no question to the server is under
+// way, and no event is an echo, as every key is called.
 func (b *barrier[T]) restart() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -81,8 +82,9 @@ func (b *barrier[T]) restart() {
 	}
 }
 
-// record adds the writes of a call of a key. followers returns those that the writes may show in.
-// Of the changes that have come during the call, it marks those that are the writes.
+// record adds the writes of a call of a key. followers returns the informers in whose caches the
+// writes may show. record marks the changes that have come during the call and were made by these
+// writes.
 func (b *barrier[T]) record(
 	key string, writes []guard.Write, came []change, followers func() []*follower[T],
 ) {
@@ -105,7 +107,7 @@ func (b *barrier[T]) record(
 	b.setTimer()
 }
 
-// awaitedOf returns the write as it is kept.
+// awaitedOf returns the entry for a write.
 func (b *barrier[T]) awaitedOf(w *guard.Write, of *pending, by cache) *awaited {
 	a := &awaited{
 		Write: written.Of(w, b.epoch), by: by, of: of, at: b.now(), sent: w.Sent.Sub(b.epoch),
@@ -116,7 +118,7 @@ func (b *barrier[T]) awaitedOf(w *guard.Write, of *pending, by cache) *awaited {
 	return a
 }
 
-// await adds a write, in the place of earlier ones of the same object. It marks its event among the
+// await adds a write, which replaces earlier ones of the same object. It marks its event among the
 // changes that have come.
 func (b *barrier[T]) await(w *awaited, came []change) {
 	now := b.now()
@@ -142,7 +144,7 @@ func (b *barrier[T]) await(w *awaited, came []change) {
 	b.look(w, now)
 }
 
-// wrote takes note of a version at which a write shows.
+// wrote records a version at which a write shows.
 func (b *barrier[T]) wrote(w *awaited, version string) {
 	raise(b.newest, w.by.resource().GroupResource().String(), version)
 }
@@ -159,7 +161,7 @@ func (b *barrier[T]) show(w *awaited) {
 	}
 }
 
-// look finds out at a time whether the cache shows a write. The end of an object does not show
+// look settles a write that the cache shows at the time now. The end of an object does not show
 // before the earlier writes of the object: a cache without it may yet show them.
 func (b *barrier[T]) look(w *awaited, now time.Duration) {
 	if !w.shown {
@@ -175,7 +177,7 @@ func (b *barrier[T]) look(w *awaited, now time.Duration) {
 	b.show(w)
 }
 
-// prune looks at the writes of a key, and reports whether all of them show.
+// prune settles the writes of a key that the caches show, and reports whether all of them show.
 func (b *barrier[T]) prune(p *pending) bool {
 	now := b.now()
 	for w := range p.writes() {
@@ -205,7 +207,8 @@ func (b *barrier[T]) hold(key string) (parked, unshown bool) {
 	return true, false
 }
 
-// plan decides when a parked key is due next, and whether the server is to be asked now.
+// plan sets the time at which a parked key is due next, and decides whether the server is to be
+// asked now.
 func (b *barrier[T]) plan(p *pending) {
 	now := b.now()
 	next, ask := now+askAfter, false
@@ -242,8 +245,8 @@ func (b *barrier[T]) toAsk() (key string, ok bool) {
 	return key, true
 }
 
-// overdue looks at the keys that are due, when the timer has fired. It returns those that are held
-// back no more.
+// overdue checks the keys that are due, when the timer has fired. It returns those that are no
+// longer held back.
 func (b *barrier[T]) overdue() (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -265,8 +268,8 @@ func (b *barrier[T]) overdue() (wake []string) {
 	return wake
 }
 
-// event takes note of a change, and sets its writer if a call has made it. It returns the keys that
-// waited for the object and are held back no more.
+// event records a change, and sets its writer if a call made it. It returns the keys that waited
+// for the object and are no longer held back.
 func (b *barrier[T]) event(ch *change) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -314,8 +317,8 @@ func (b *barrier[T]) questions(key string) (all []answer) {
 	return all
 }
 
-// settle takes in what the server has said of the writes of a key, and reports whether it
-// waits for nothing any more.
+// settle applies the server's answers about the writes of a key. It reports whether the key no
+// longer waits for a write.
 func (b *barrier[T]) settle(key string, answers []answer) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -352,8 +355,8 @@ func (b *barrier[T]) settle(key string, answers []answer) bool {
 	return false
 }
 
-// forget drops what concerns a cache, which shows another history of the server, or is not
-// followed any more. It returns the keys that are held back no more.
+// forget drops the writes that wait for a cache. The cache shows another history of the server,
+// or is no longer followed. forget returns the keys that are no longer held back.
 func (b *barrier[T]) forget(by cache) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -372,7 +375,7 @@ func (b *barrier[T]) forget(by cache) (wake []string) {
 	return wake
 }
 
-// release notes that a key is not parked any more: no call is made for it.
+// release records that a key is no longer parked: no call is made for it.
 func (b *barrier[T]) release(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -394,8 +397,8 @@ func (b *barrier[T]) unshown() (keys []string) {
 	return keys
 }
 
-// withoutVersion returns the keys with a write whose version is not among those of written: that of
-// a delete which does not show, or of a write whose outcome is not known.
+// withoutVersion returns the keys with a write whose version is not in the result of written: a
+// delete that does not show, or a write whose outcome is not known.
 func (b *barrier[T]) withoutVersion() (keys []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -412,7 +415,7 @@ func (b *barrier[T]) withoutVersion() (keys []string) {
 	return keys
 }
 
-// describe describes those of parked keys that are held back.
+// describe returns a description of each parked key that is held back.
 func (b *barrier[T]) describe(keys []queue.KeyStats) (all []Parked) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

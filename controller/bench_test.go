@@ -10,8 +10,8 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// BenchmarkC12_Event is an event of an object that others have changed, while its key is queued and
-// so many other objects are watched.
+// BenchmarkC12_Event measures an event of an object that others have changed, while its key is
+// queued and a number of other objects are watched.
 func BenchmarkC12_Event(b *testing.B) {
 	for _, watched := range []int{0, maxWatched} {
 		b.Run(fmt.Sprint(watched, " watched"), func(b *testing.B) {

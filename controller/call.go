@@ -21,12 +21,12 @@ import (
 var (
 	// errGoexit is the error of a call that has ended its goroutine.
 	errGoexit = errors.New("the function called runtime.Goexit")
-	// errTimeout is the cause of the end of a call's context after Options.Timeout.
+	// errTimeout is the cause with which a call's context ends after Options.Timeout.
 	errTimeout = fmt.Errorf("the call took longer than Options.Timeout: %w", context.DeadlineExceeded)
 )
 
-// calling is a key that is with a worker. It keeps the changes that ask for another call until
-// the call has ended: then it is known which of them the call itself has made.
+// calling is a key that is with a worker. It keeps the changes that lead to another call until
+// the call has ended: only then is it known which of them the call itself made.
 type calling struct {
 	run  any // that of the worker
 	slot int // with Options.Slots, that of the object
@@ -35,12 +35,13 @@ type calling struct {
 	changes []change
 	over    bool
 
-	// The worker's: the lag of the call, and whether only own writes have led to it.
+	// For the worker: the lag of the call, and whether only own writes have led to it.
 	lag   time.Duration
 	loops bool
 }
 
-// maxChanges bounds the changes that are kept. Of more, some may not be known as own.
+// maxChanges bounds the changes that are kept. With more of them, some own writes may not be
+// recognised.
 const maxChanges = 32
 
 // keep takes a change of a run. It reports false if it is not that of the worker, if the call is
@@ -98,7 +99,7 @@ func (r *run[T]) step(n int, item queue.Item[why]) {
 	returned = true
 }
 
-// process decides whether a call may begin, and makes it.
+// process makes a call, if it may begin.
 func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 	current := &calling{run: r}
 	if _, running := r.c.callings.LoadOrStore(item.Key, current); running {
@@ -128,7 +129,7 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 	return r.processObject(item, unshown, current)
 }
 
-// processObject decides which object a call is for, and makes it.
+// processObject finds the object that a call is for, and makes the call.
 func (r *run[T]) processObject(item queue.Item[why], unshown bool, current *calling) queue.Outcome {
 	lister := r.c.primary.Lister()
 	object, next := r.lives.begin(item.Key, func() (T, bool) {
@@ -163,11 +164,11 @@ func (r *run[T]) processObject(item queue.Item[why], unshown bool, current *call
 	return r.call(item, request, lister, current)
 }
 
-// isTermOver reports whether the term is closed, which the run may not know yet: the process may
-// have stood still.
+// isTermOver reports whether the term is closed. The run may not have ended with it yet: the
+// process may have stood still.
 func (r *run[T]) isTermOver() bool { return r.term != nil && r.term.Err() != nil }
 
-// isLoop reports whether nothing but writes of this controller has led to a call.
+// isLoop reports whether only writes of this controller have led to a call.
 func isLoop[T tidings.Object](r Request[T]) bool {
 	foreign := func(reason Reason) bool { return !reason.Own }
 	return len(r.Reasons) > 0 && r.MoreReasons == 0 && !slices.ContainsFunc(r.Reasons, foreign)
@@ -244,7 +245,7 @@ func (r *run[T]) call(
 	return outcome
 }
 
-// succeeded takes note of a call without an error.
+// succeeded records a call without an error.
 func (r *run[T]) succeeded(request Request[T], result Result) {
 	r.c.panicked.Delete(request.Key)
 	switch {
@@ -260,7 +261,7 @@ func (r *run[T]) succeeded(request Request[T], result Result) {
 	r.c.succeeded.send()
 }
 
-// maxFrames is how many frames tell one stack from another.
+// maxFrames is the number of frames by which stacks are compared.
 const maxFrames = 32
 
 // invoke calls the function. A panic is an error. Its stack is logged if the last panic of the key
@@ -288,7 +289,7 @@ func (r *run[T]) invoke(ctx context.Context, request Request[T]) (result Result,
 	return r.c.reconcile(ctx, request)
 }
 
-// outcome translates the result and the error of a call.
+// outcome returns the queue's outcome for the result and the error of a call.
 func (r *run[T]) outcome(item queue.Item[why], result Result, err error) queue.Outcome {
 	if err == nil {
 		r.c.count(func(h *Health) {

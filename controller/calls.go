@@ -15,19 +15,20 @@ type Call struct {
 	Key   string          `json:"key"`
 	Began time.Time       `json:"began"`
 	Took  metav1.Duration `json:"took"`
-	// Waited is how long the key was queued before it.
+	// Waited is the time for which the key was queued before the call.
 	Waited metav1.Duration `json:"waited,omitzero"`
-	// Lag is the time from the sending of the first own write that led to it until it began; 0 if
-	// none did, and for a call after an error.
+	// Lag is the time from the sending of the first own write that led to the call to the
+	// beginning of the call. It is 0 without such a write, and for a call after an error.
 	Lag metav1.Duration `json:"lag,omitzero"`
-	// Reasons are why it happened: up to eight different ones. MoreReasons counts the others.
+	// Reasons are the reasons of the call, up to eight different ones. MoreReasons counts the
+	// others.
 	Reasons     []Reason `json:"reasons,omitempty"`
 	MoreReasons int      `json:"moreReasons,omitzero"`
-	// Failures is how often the key had failed in a row before.
+	// Failures is the number of failures of the key in a row before the call.
 	Failures int `json:"failures,omitzero"`
-	// Gone says that it was the call for the end of the object.
+	// Gone reports whether the call was for the end of the object.
 	Gone bool `json:"gone,omitzero"`
-	// Error is the text of its error, and RequeueAfter the delay of its result.
+	// Error is the text of the call's error, and RequeueAfter the delay of its result.
 	Error        string          `json:"error,omitzero"`
 	RequeueAfter metav1.Duration `json:"requeueAfter,omitzero"`
 
@@ -46,17 +47,18 @@ func callOf[T tidings.Object](
 	return c
 }
 
-// keptCalls is how many calls a controller remembers, and how many that failed.
+// keptCalls is the number of calls that a controller keeps, and the number of failed calls that
+// it keeps besides.
 const keptCalls = 1000
 
-// callLog has the last calls, and the last that failed.
+// callLog holds the last calls, and the last failed calls.
 type callLog struct {
 	mu          sync.Mutex // guards the rest
 	made        uint64
 	all, failed ring
 }
 
-// ring has the last elements that were added.
+// ring holds the last calls that were added.
 type ring struct {
 	calls []Call
 	next  int
@@ -71,7 +73,7 @@ func (r *ring) add(c Call) {
 	r.next = (r.next + 1) % keptCalls
 }
 
-// newest appends the calls of a key with a number below before, the newest first.
+// newest appends the calls of a key whose number is below before, the newest first.
 func (r *ring) newest(list []Call, key string, before uint64) []Call {
 	for i := range r.calls {
 		c := r.calls[(r.next+len(r.calls)-1-i)%len(r.calls)]
@@ -93,8 +95,8 @@ func (l *callLog) add(c Call) {
 	}
 }
 
-// Calls returns the last calls of a key, the newest first; those of all keys for "". The controller
-// remembers the last 1,000 calls, and before them the last 1,000 that failed.
+// Calls returns the last calls of a key, the newest first; for "", the calls of all keys. The
+// controller keeps the last 1,000 calls, and the last 1,000 failed calls before them.
 func (c *Controller[T]) Calls(key string) []Call {
 	l := &c.calls
 	l.mu.Lock()

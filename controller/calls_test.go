@@ -13,7 +13,7 @@ import (
 )
 
 // TestCallsSayWhyAKeyWasCalled has one key that changes and fails, and another that is called so
-// often that only the failures of the first one are remembered.
+// often that only the failures of the first one are kept.
 func TestCallsSayWhyAKeyWasCalled(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, configMap("a", "x"))

@@ -15,8 +15,8 @@ import (
 )
 
 // TestC05_OwnWritesDoNotHasten: each call writes the specification, its status twice, creates and
-// deletes, and fails. Of all these echoes none ends a wait or forgets a failure, whether it comes
-// before the answer or after the call.
+// deletes, and fails. No such echo ends a wait or resets the failures, whether it comes before
+// the answer or after the call.
 func TestC05_OwnWritesDoNotHasten(t *testing.T) {
 	for name, delay := range map[string]time.Duration{"the watch is fast": 0, "the watch is slow": 100 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {

@@ -53,7 +53,7 @@ func TestC01_ACallThatOutlivesItsRunKeepsItsKey(t *testing.T) {
 	})
 }
 
-// TestC01_TheEndOfATermEndsItsCalls also while the calls have yet to begin.
+// TestC01_TheEndOfATermEndsItsCalls, also before the calls begin.
 func TestC01_TheEndOfATermEndsItsCalls(t *testing.T) {
 	lost := errors.New("the lease is lost")
 	inWorld(t, func(w *world) {
@@ -105,7 +105,7 @@ func TestC01_NoCallBeginsAfterTheTerm(t *testing.T) {
 		c := newController(w, options{}, func(context.Context, request) (controller.Result, error) {
 			if n++; n == 3 {
 				term.end(errLater)
-				time.Sleep(time.Millisecond) // the run knows it
+				time.Sleep(time.Millisecond) // the run notices it
 			}
 			return controller.Result{}, nil
 		})
@@ -134,7 +134,7 @@ func (t *overTerm) Err() error {
 	return t.testTerm.Err()
 }
 
-// TestC01_NoCallBeginsAfterTheFence, also before the run hears of it, as after a process has stood
+// TestC01_NoCallBeginsAfterTheFence, also before the run notices it, as after a process has stood
 // still.
 func TestC01_NoCallBeginsAfterTheFence(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -181,8 +181,8 @@ func TestC09_RunEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestC01_WorkersThatGoAndCome: a worker that was one too many is needed again before it has
-// left.
+// TestC01_WorkersThatGoAndCome: a worker beyond the number of workers is needed again before it
+// has left.
 func TestC01_WorkersThatGoAndCome(t *testing.T) {
 	inWorld(t, func(w *world) {
 		release := make(chan struct{})
@@ -355,7 +355,7 @@ func TestC14_NoCallsWhileAnInformerIsStale(t *testing.T) {
 	})
 }
 
-// TestC14_NoCallsBeforeAllAreSynced: health names those that are waited for.
+// TestC14_NoCallsBeforeAllAreSynced: health names the informers that the run waits for.
 func TestC14_NoCallsBeforeAllAreSynced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, configMap("a", "x"))

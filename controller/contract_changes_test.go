@@ -131,8 +131,8 @@ func TestC02_AnOwnerWithoutANamespace(t *testing.T) {
 	})
 }
 
-// TestC02_OneInformerInSeveralRoles: that of the objects is a secondary too, and another one is
-// a secondary twice.
+// TestC02_OneInformerInSeveralRoles: the informer of the objects is a secondary too, and another
+// informer is a secondary twice.
 func TestC02_OneInformerInSeveralRoles(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, withState(configMap("a", "x"), "a/y"))
@@ -173,8 +173,8 @@ func TestC02_OneInformerInSeveralRoles(t *testing.T) {
 	})
 }
 
-// TestC02_ASecondaryThatComesLate: the server begins to serve the type while the controller
-// runs, and at first does not say of which kind it is.
+// TestC02_ASecondaryThatComesLate: the server begins to serve the type while the controller runs,
+// and at first does not return its kind.
 func TestC02_ASecondaryThatComesLate(t *testing.T) {
 	inWorld(t, func(w *world) {
 		owner := create(w, configMap("a", "x"))
@@ -205,7 +205,7 @@ func TestC02_ASecondaryThatComesLate(t *testing.T) {
 	})
 }
 
-// TestC02_AServerThatCannotBeAsked what an informer holds is asked again.
+// TestC02_AServerThatCannotBeAsked: the server is asked again for the resource of an informer.
 func TestC02_AServerThatCannotBeAsked(t *testing.T) {
 	inWorld(t, func(w *world) {
 		widget := apisim.Resource{
@@ -271,7 +271,7 @@ func TestC02_SecondariesThatComeWhileTheRunBegins(t *testing.T) {
 	})
 }
 
-// TestC07_Reasons say which object changed, how often, and by whom.
+// TestC07_Reasons name the object that changed, the number of changes, and the field manager.
 func TestC07_Reasons(t *testing.T) {
 	inWorld(t, func(w *world) {
 		x := create(w, configMap("a", "x"))

@@ -34,8 +34,8 @@ func apply(ctx context.Context, w *world, name, manager, key, value string) erro
 	return err
 }
 
-// insists returns a function that takes a second, and applies the value if the object has another
-// one.
+// insists returns a reconcile function that takes a second, and applies the value if the object
+// has another one.
 func insists(w *world, manager, value string) controller.Func[*corev1.ConfigMap] {
 	return func(ctx context.Context, r request) (controller.Result, error) {
 		time.Sleep(time.Second)
@@ -168,7 +168,7 @@ func TestC12_ALoop(t *testing.T) {
 	})
 }
 
-// TestC12_NoFalseAlarm has what is written often, and comes to rest.
+// TestC12_NoFalseAlarm has objects that are written often, and come to rest.
 func TestC12_NoFalseAlarm(t *testing.T) {
 	const writes = 100
 	mirror := func(w *world, ctx context.Context, r request) (controller.Result, error) {

@@ -22,8 +22,8 @@ var (
 	errLater  = errors.New("not yet")
 )
 
-// TestC03_CreatedAndDeletedInOneCall: the cache is behind both writes, so that an object that
-// the call has deleted is yet to appear in it.
+// TestC03_CreatedAndDeletedInOneCall: the cache is behind both writes, so that an object that the
+// call has deleted appears in it later.
 func TestC03_CreatedAndDeletedInOneCall(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, configMap("a", "x"))
@@ -155,8 +155,8 @@ func TestC03_ARemovedSecondaryHoldsNothingBack(t *testing.T) {
 	}
 }
 
-// TestC03_UnknownOutcomes: the call does not know whether its write was applied. The next one
-// begins when the server says so, not before.
+// TestC03_UnknownOutcomes: it is not known whether the write of a call was applied. The next call
+// begins when the server has answered that, not before.
 func TestC03_UnknownOutcomes(t *testing.T) {
 	for name, o := range map[string]struct {
 		fault       apisim.Fault
@@ -207,7 +207,7 @@ func TestC03_UnknownOutcomes(t *testing.T) {
 func TestC03_ConflictsWaitForTheOtherWrite(t *testing.T) {
 	for name, o := range map[string]struct {
 		delay time.Duration // of the watch
-		calls int           // at most: an event may come after the call that its state has led to
+		calls int           // the most: an event may come after the call that its state led to
 		most  time.Duration
 	}{
 		"the cache follows":            {300 * time.Millisecond, 3, 400 * time.Millisecond},
@@ -248,7 +248,7 @@ func TestC03_ConflictsWaitForTheOtherWrite(t *testing.T) {
 	}
 }
 
-// TestC03_AWriteThatASelectionHides is asked about after a second.
+// TestC03_AWriteThatASelectionHides: the server is asked about the write after a second.
 func TestC03_AWriteThatASelectionHides(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, configMap("a", "x"))
@@ -311,7 +311,8 @@ func TestC03_ACollectionInABusyCluster(t *testing.T) {
 	})
 }
 
-// TestC03_AServerThatHangs delays the question about one key by its bound, not those about others.
+// TestC03_AServerThatHangs delays the question about one key by its bound, but not the questions
+// about other keys.
 func TestC03_AServerThatHangs(t *testing.T) {
 	inWorld(t, func(w *world) {
 		for _, name := range []string{"x", "y"} {

@@ -13,14 +13,14 @@ import (
 	"github.com/tidings-go/tidings/controller"
 )
 
-// watchesOf returns how many watches of ConfigMaps have begun.
+// watchesOf returns the number of watches of ConfigMaps that have begun.
 func watchesOf(w *world) int {
 	return len(w.server.Requests().Of(apisim.Match{Verb: "watch", Resource: "configmaps"}))
 }
 
-// TestC03_ACacheBehindItsWritesIsWatchedAnew has the informer follow an API server whose watch
-// cache stands still. When a key has waited for ten seconds, the watch is begun anew, and then every half
-// minute: another server may answer.
+// TestC03_ACacheBehindItsWritesIsWatchedAnew has an informer that follows an API server whose watch
+// cache stands still. When a key has waited for ten seconds, the watch is restarted, and then every
+// half minute: another server may answer.
 func TestC03_ACacheBehindItsWritesIsWatchedAnew(t *testing.T) {
 	inWorld(t, func(w *world) {
 		i := w.server.AddInstance()
@@ -33,7 +33,7 @@ func TestC03_ACacheBehindItsWritesIsWatchedAnew(t *testing.T) {
 		c := newController(w, options{}, func(ctx context.Context, r request) (controller.Result, error) {
 			log.add("%s", r.Object.Data["state"])
 			if r.Object.Data["state"] == "2" {
-				i.SetLag(apisim.Frozen) // it has shown this state, and does not show the next
+				i.SetLag(apisim.Frozen) // the watch has sent this state, and does not send the next
 				_, err := w.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "3"), updateNow)
 				return controller.Result{RequeueAfter: time.Millisecond}, err
 			}
@@ -101,7 +101,7 @@ func TestP16_AGuardThatReadsAnOlderStateStartsTheCheck(t *testing.T) {
 		time.Sleep(15 * time.Second)
 		w.server.SetAvailable(true)
 		time.Sleep(time.Hour)
-		log.expect(t, "lost") // no client can know
+		log.expect(t, "lost") // no client can notice it
 		writes.Store(true)
 		w.server.Inject(apisim.Match{Verb: "update", Times: 1}, apisim.Refuse(500, 0))
 		time.Sleep(2 * time.Hour) // the call comes within the first

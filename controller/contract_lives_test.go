@@ -46,7 +46,7 @@ func TestC06_EachLifeEnds(t *testing.T) {
 				fatal(t, w.client.CoreV1().ConfigMaps("a").Delete(w.ctx, "x", deleteNow))
 				x = create(w, withState(configMap("a", "x"), state))
 			}
-			time.Sleep(time.Second) // the cache has them
+			time.Sleep(time.Second) // the cache has received both
 		}
 		update(w, withState(x, "2"))
 		time.Sleep(2 * time.Second)
@@ -58,7 +58,7 @@ func TestC06_EachLifeEnds(t *testing.T) {
 		create(w, withState(configMap("a", "x"), "5"))
 		time.Sleep(10 * time.Second)
 		log.expect(t, "fails at the end of 4", "end of 4", "5")
-		// What came and went unseen was not called, and has no end.
+		// An object that came and went unseen had no call, and has no call for its end.
 		create(w, configMap("a", "y"))
 		fatal(t, w.client.CoreV1().ConfigMaps("a").Delete(w.ctx, "y", deleteNow))
 		synctest.Wait()

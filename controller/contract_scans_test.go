@@ -14,7 +14,7 @@ import (
 )
 
 // TestC08_AChangeOfASecondaryVisitsNoPrimaries: the function of References is called for
-// primaries that change, not for changes of what they mention.
+// primaries that change, not for changes of the objects that they mention.
 func TestC08_AChangeOfASecondaryVisitsNoPrimaries(t *testing.T) {
 	inWorld(t, func(w *world) {
 		const primaries = 200

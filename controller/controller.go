@@ -19,13 +19,14 @@ import (
 var (
 	// ErrRunning is returned by Run while the controller runs.
 	ErrRunning = errors.New("the controller is running already")
-	// ErrStopping is the cause of the end of a call's context when its controller stops.
+	// ErrStopping is the cause with which a call's context ends when its controller stops.
 	ErrStopping = errors.New("the controller is stopping")
 	// ErrCallsRunning is returned by Run when calls have not returned in time.
 	ErrCallsRunning = errors.New("calls are still running")
 )
 
-// Term is a time during which a controller may write. It is that of an election, or of a shard.
+// Term is a time during which a controller may write. An election or a membership of a group
+// gives it.
 type Term = guard.Term
 
 // Controller calls a function for the keys of the objects of type T, when they or their
@@ -38,37 +39,39 @@ type Controller[T tidings.Object] struct {
 	barrier   *barrier[T]
 	slots     *slotCalls // nil without Options.Slots
 	unshown   unshownKeys[T]
-	// callings has the *calling of each key that is with a worker, also of one of an earlier run
-	// that did not return in time.
+	// callings has the *calling of each key that is with a worker. A worker may be of an earlier
+	// run, if its call did not return in time.
 	callings sync.Map
-	// panicked is the stack of the last panic by key. A successful call removes that of its key.
+	// panicked has the stack of the last panic by key. A successful call removes the stack of its
+	// key.
 	panicked sync.Map
-	// These limit the lines about calls that fail, and about writes that the server cannot be
-	// asked about.
+	// The limiters of the log lines about calls that fail, and about writes that the server
+	// cannot be asked about.
 	retries, terminals, unasked lograte.Limiter
 
 	calls     callLog
-	followers atomic.Pointer[[]*follower[T]] // the first is the primary; not written to
+	followers atomic.Pointer[[]*follower[T]] // the first is the primary; the slice is not modified
 
-	// waits are of keys in the queue, durations of calls. callLag is from the sending of an own
-	// write to the beginning of the call that it has led to.
+	// waits measures the waits of keys in the queue, durations the durations of calls. callLag
+	// measures the time from the sending of an own write to the beginning of the call that it led
+	// to.
 	waits, durations, callLag histogram.Histogram
 
 	figuresMu sync.Mutex // guards figures and added
-	figures   Health     // those that count; Added counts the keys that were queued at the end of a run
+	figures   Health     // the counters; Added is that of the keys queued at the end of a run
 	added     uint64     // the largest Health.Added that was returned
 
 	mu      sync.Mutex // guards the rest, and changes of followers
 	numbers uint32     // the number of the next follower
 	running *run[T]
 	workers int
-	last    error // why the last run ended; nil while one runs
-	// takesPart says that Run waits for memberships of the group, or runs in one.
+	last    error // the error of the last run; nil while one runs
+	// takesPart reports whether Run waits for memberships of the group, or runs in one.
 	takesPart bool
 }
 
-// New returns a controller of the objects of an informer. It does nothing before Run. What the
-// controller reads must come from informers of the same server as o.Guard.
+// New returns a controller of the objects of an informer. It does nothing before Run. The
+// informers of the controller must be of the same server as o.Guard.
 func New[T tidings.Object](
 	primary *tidings.Informer[T], o Options[T], reconcile Func[T],
 ) (*Controller[T], error) {
@@ -119,8 +122,9 @@ func New[T tidings.Object](
 // Name returns the name of the controller.
 func (c *Controller[T]) Name() string { return c.o.Name }
 
-// AddSecondary adds a secondary, also while the controller runs: then every key is called once
-// when its informer is synced. Give it Optional if the server may not serve the type.
+// AddSecondary adds a secondary. If the controller runs, every key is called once when the
+// informer of the secondary is synced. Make the secondary Optional if the server may not serve
+// the type.
 func (c *Controller[T]) AddSecondary(s Secondary[T]) error {
 	f, err := c.openSecondary(s)
 	if err != nil {
@@ -197,7 +201,7 @@ func (c *Controller[T]) RemoveSecondary(informer any) error {
 	return nil
 }
 
-// Enqueue asks for a call of a key now, in the place of an earlier RequeueAfter. It does nothing
+// Enqueue requests a call of a key now, which replaces an earlier RequeueAfter. It does nothing
 // while the controller does not run, or for a key of a slot that is not served.
 func (c *Controller[T]) Enqueue(key string) {
 	c.mu.Lock()
@@ -235,10 +239,10 @@ func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, n
 // RunTerm is Run within a term: it also ends with the term. Then the contexts of calls end at
 // once, and the guard refuses their writes.
 //
-// If the term has a method HandOver as that of an election, calls begin when the caches have
-// reached the versions that the last holder has left. If it has a method
-// Reached(map[string]string), that receives the newest versions by resource that the calls have
-// written, and nil if these are not known.
+// If the term has the method HandOver of an election's term, calls begin when the caches have
+// reached the versions that the last holder left. If it has a method Reached(map[string]string),
+// the method receives the newest versions by resource that the calls have written, or nil if
+// these are not known.
 func (c *Controller[T]) RunTerm(ctx context.Context, term Term) error {
 	var err error
 	switch {
@@ -264,10 +268,10 @@ func (c *Controller[T]) runTerm(ctx context.Context, term Term) error {
 	return err
 }
 
-// all returns the followers. They must not be written to.
+// all returns the followers. The slice must not be modified.
 func (c *Controller[T]) all() []*follower[T] { return *c.followers.Load() }
 
-// follows reports whether an informer is that of the controller's objects or of a secondary.
+// follows reports whether an informer is the primary's or a secondary's.
 func (c *Controller[T]) follows(informer any) bool {
 	return slices.ContainsFunc(c.all(), func(f *follower[T]) bool { return f.informer == informer })
 }

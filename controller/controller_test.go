@@ -13,7 +13,8 @@ import (
 	"github.com/tidings-go/tidings/controller"
 )
 
-// logged returns a controller of ConfigMaps whose calls write what they see into a log.
+// logged returns a controller of ConfigMaps whose calls write the states that they read into a
+// log.
 func logged(w *world, log *calls, o controller.Options[*corev1.ConfigMap]) *controller.Controller[*corev1.ConfigMap] {
 	w.Helper()
 	o.Name = "logged"
@@ -64,8 +65,8 @@ func TestC02_EachChangeLeadsToACall(t *testing.T) {
 	})
 }
 
-// TestC03_ACallReadsWhatItWrote: the watch is half a second behind, and each call counts up
-// what it reads. A call on a stale cache would be refused with a conflict.
+// TestC03_ACallReadsWhatItWrote: the watch is half a second behind, and each call increases the
+// number that it reads. A call on a stale cache would be refused with a conflict.
 func TestC03_ACallReadsWhatItWrote(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, withState(configMap("a", "x"), ""))

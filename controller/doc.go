@@ -17,34 +17,35 @@
 //     states, old and new, into keys, and queues them with a reason (C7).
 //  2. The queue hands keys to workers: flows have turns, changes come before requeues, and these
 //     before the initial list (C4). A key is with one worker at a time (C1).
-//  3. The barrier holds the key back while a cache does not show what its earlier calls wrote
+//  3. The barrier holds the key back while a cache does not show the writes of its earlier calls
 //     (C3). A key that is held back is parked, without a goroutine, until an event shows the
 //     write. After ten seconds the server is asked.
-//  4. The call reads one state of each informer ([Read]). Its writes are noted by the guard, by the
-//     context that they carry.
-//  5. The result decides when the key comes next (C5). The end of an object is a call too (C6).
+//  4. The call reads one state of each informer ([Read]). The guard records its writes, which it
+//     recognises by their context.
+//  5. The result sets the time of the next call (C5). The end of an object is a call too (C6).
 //
 // # Fights and loops
 //
-// A fight is an object of which others change fields that calls have written, and calls change
-// them back. A loop is one of which calls change the same fields because of their own writes (C12).
+// A fight is an object with fields that calls write, others change, and calls change back. A loop
+// is an object with fields that calls change again and again because of their own writes (C12).
 //
-//  1. The writes of ended calls are counted by object. One that was written twice within ten
-//     minutes is watched, 32 at a time. The events of all others are not looked at.
+//  1. The writes of ended calls are counted by object. An object that was written twice within
+//     ten minutes is watched, 32 at a time. The events of all other objects are ignored here.
 //  2. Of a watched object, each event is compared with the state before. The paths of the fields
 //     that differ wait until a call of the key ends.
-//  3. Then it is known which states are writes of calls. One that came before the call and was
-//     written by none is a change of others.
-//  4. A field that others changed five times after a call is a fight, and one that ten calls in a
-//     row changed because of own writes is a loop. It is over after ten minutes without a change.
-//  5. An object that calls have written four times without a sign of either is watched no more.
+//  3. Then it is known which states are writes of calls. A state that came before the call and
+//     was written by no call is a change of others.
+//  4. A field that others changed five times after a call makes a fight. A field that ten calls
+//     in a row changed because of own writes makes a loop. Either is over after ten minutes
+//     without a change.
+//  5. An object that calls have written four times without a sign of either is no longer watched.
 //
 // # Terms
 //
 // A run of a controller is one term: of an [Election], or of its own. At the end of the term the
 // contexts of calls end, and the guard refuses their writes (C10). A run begins with a call for
-// each key. The barrier outlives runs, as the caches do: what a term wrote is waited for in the next
-// one of the same process.
+// each key. The barrier outlives runs, as the caches do: the next term of the same process waits for
+// the writes of the last one.
 //
 // # Slots
 //
@@ -61,28 +62,29 @@
 //	    crash, those of the server. The waits are bounded as at the beginning of a term. Then each key is
 //	    called once.
 //	 3. A drain lets no more calls begin, waits for those that run, and then until the barrier holds no
-//	    key of the slots back. It leaves the newest versions that showed own writes, or were waited for.
+//	    key of the slots back. It leaves the newest versions at which own writes showed, or for which
+//	    the caches were waited for.
 //	 4. A closed slot keeps its keys, failures and ends of objects, and goes on with them if it is
-//	    served again. Drop forgets them: an end whose call had not succeeded is then for finalizers.
-//	    Writes that do not show stay in the barrier until they do.
+//	    served again. Drop forgets them: an end whose call had not succeeded is then left to
+//	    finalizers. Writes that do not show stay in the barrier until they do.
 //
 // With ManagerOptions.Slots, a run of a controller without slots is the time in which the group has this
 // process lead it: from Lead, whose versions it waits for, to Resign, which waits for its calls.
 //
 // # Concurrency properties
 //
-// Everything may be called from any goroutine. A run has one goroutine per worker, one that looks
-// for what no event reports, and with a guard one that asks the server. Run waits for all of them
-// but calls that do not return, which it names. Locks are taken in this order: Controller.mu,
-// run.mu, then those of the barrier, the lives, the queue and the slots, of which no two are held
-// together. No lock of a controller is taken under that of [Slots].
+// Everything may be called from any goroutine. A run has one goroutine per worker, one for the
+// checks that no event leads to, and with a guard one that asks the server. Run waits for all of
+// them except for calls that do not return, which it names. Locks are taken in this order:
+// Controller.mu, run.mu, then those of the barrier, the lives, the queue and the slots, of which
+// no two are held together. No lock of a controller is taken under that of [Slots].
 //
 // # Memory
 //
-// Keys of slots that are not served take nothing.
+// Keys of slots that are not served take no memory.
 //
 // A key that calls were made for takes 73 bytes: its UID and the version of its last successful
-// call. Package queue describes what queued keys take. A key that is held back takes about
-// 400 bytes until the caches show its writes. Of fights and loops, it keeps the counts of 1,024
-// objects, and for each of 32 objects 64 fields and 32 states.
+// call. Package queue describes the memory of queued keys. A key that is held back takes about
+// 400 bytes until the caches show its writes. For fights and loops, a controller keeps the counts
+// of 1,024 objects, and for each of 32 objects 64 fields and 32 states.
 package controller

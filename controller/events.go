@@ -58,9 +58,9 @@ func (r *run[T]) ignores(f *follower[T], before, after T) (ignored bool) {
 	return ignore(before, after)
 }
 
-// asksAnew reports whether an update of others asks for something else than before, so that
-// earlier failures say nothing of it: by the generation, or, for a type without one, by a change
-// of more than the status.
+// asksAnew reports whether an update of others changes the desired state, so that earlier
+// failures no longer count. It compares the generation; for a type without one, a change of more
+// than the status counts.
 func (r *run[T]) asksAnew(key string, before, after T) bool {
 	if before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() {
 		return true
@@ -75,13 +75,13 @@ func (r *run[T]) asksAnew(key string, before, after T) bool {
 	})
 }
 
-// bookkeeping are the fields whose change asks for nothing.
+// bookkeeping has the fields that are no part of the desired state.
 var bookkeeping = []string{"status", "metadata.managedFields", "metadata.resourceVersion"}
 
-// noteEvent takes note of a change that an informer's cache holds, and finds its writer.
+// noteEvent records a change that an informer's cache holds, and finds its writer.
 func (r *run[T]) noteEvent(ch *change) { r.wake(r.barrier.event(ch)) }
 
-// add asks for a call of a key because of a change, if the key is served.
+// add requests a call of a key because of a change, if the key is served.
 func (r *run[T]) add(key string, ch *change) {
 	if r.isServed(key) {
 		r.addServed(key, ch)
@@ -101,7 +101,7 @@ func (r *run[T]) addServed(key string, ch *change) {
 	r.addAll(key, []change{*ch})
 }
 
-// addAll asks for a call of a key because of changes.
+// addAll requests a call of a key because of changes.
 func (r *run[T]) addAll(key string, changes []change) {
 	for _, ch := range changes {
 		if ch.isNew && ch.writer == "" {

@@ -23,7 +23,7 @@ type follower[T tidings.Object] struct {
 	informer informer
 	number   uint32
 	optional bool
-	// removed ends when the secondary is removed.
+	// removed is a context that ends when the secondary is removed.
 	removed context.Context
 	remove  context.CancelFunc
 	// resolved is the informer's resource. It is set in the first run, when the server has answered.
@@ -31,8 +31,8 @@ type follower[T tidings.Object] struct {
 	// subscribe adds the handler that queues keys.
 	subscribe func(r *run[T], primary source.Resource) (*tidings.Registration, error)
 	failures  *failures
-	lag       histogram.Histogram // from the sending of a write to the cache that holds it
-	logged    *failure            // of failures; housekeeping's
+	lag       histogram.Histogram // from the sending of a write until the cache holds it
+	logged    *failure            // of failures, the last one that was logged; only housekeeping uses it
 }
 
 // informer is a *tidings.Informer of any type.
@@ -57,7 +57,7 @@ func newFollower[T, S tidings.Object](informer *tidings.Informer[S]) (*follower[
 	return f, nil
 }
 
-// resolve returns the informer's resource, for which it may ask the server.
+// resolve returns the informer's resource. It may ask the server for it.
 func (f *follower[T]) resolve(ctx context.Context) (source.Resource, error) {
 	if known := f.resolved.Load(); known != nil {
 		return *known, nil
@@ -83,7 +83,7 @@ func (f *follower[T]) holds(r schema.GroupResource) bool {
 	return f.resource().GroupResource() == r
 }
 
-// addHandler adds a handler that loses no change, whatever its backlog.
+// addHandler adds a handler that loses no change, however long its backlog is.
 func addHandler[T, S tidings.Object](
 	informer *tidings.Informer[S], r *run[T], f *follower[T], handle func(tidings.Event[S]),
 ) (*tidings.Registration, error) {
@@ -100,20 +100,20 @@ func addHandler[T, S tidings.Object](
 	}), o)
 }
 
-// failure is a panic of a function that tells which keys a change concerns.
+// failure is the panic of a function of Maps, References, Options.Ignore or Options.Flow.
 type failure struct {
 	function, object string
 	at               time.Time
 	value            any
 	stack            []byte
-	// everything says that the change may concern any key.
+	// everything reports whether the change may concern any key.
 	everything bool
 }
 
 func (f *failure) Error() string { return fmt.Sprintf("%s panicked: %v", f.function, f.value) }
 
-// failures has the last failure of the functions that belong to an informer. They are logged
-// later, as functions of indexes run under a lock of the cache.
+// failures has the last failure of the functions that belong to an informer. It is logged later,
+// as functions of indexes run under a lock of the cache.
 type failures struct{ last atomic.Pointer[failure] }
 
 func (s *failures) add(function, object string, value any) {
@@ -132,10 +132,10 @@ func (f *follower[T]) id() uint32 { return f.number }
 
 func (f *follower[T]) observeLag(d time.Duration) { f.lag.Observe(d) }
 
-// why is a reason as the queue keeps it.
+// why is the form in which the queue keeps a reason.
 type why struct {
 	key      string
-	manager  unique.Handle[string] // the zero value if nothing says so
+	manager  unique.Handle[string] // the zero value if it is not known
 	informer uint32
 	cause    Cause
 	own      bool
@@ -149,7 +149,7 @@ func textOf(handle unique.Handle[string]) string {
 	return handle.Value()
 }
 
-// managerOf returns the field manager that wrote an object last.
+// managerOf returns the field manager of the last write of an object.
 func managerOf(object metav1.Object) (manager unique.Handle[string]) {
 	var last *metav1.ManagedFieldsEntry
 	entries := object.GetManagedFields()

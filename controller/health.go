@@ -15,16 +15,16 @@ type State string
 
 // The states of a controller.
 const (
-	// StateStopped does not run.
+	// StateStopped: the controller does not run.
 	StateStopped State = "Stopped"
-	// StateWaiting waits for its informers; Health.WaitingFor names them.
+	// StateWaiting: it waits for its informers, which Health.WaitingFor names.
 	StateWaiting State = "Waiting"
-	// StateRunning makes calls.
+	// StateRunning: it makes calls.
 	StateRunning State = "Running"
-	// StateStale makes no calls, because an informer has heard nothing for longer than
-	// Options.MaxStaleness.
+	// StateStale: it makes no calls, because an informer has received nothing from the server for
+	// longer than Options.MaxStaleness.
 	StateStale State = "Stale"
-	// StateStopping waits for running calls.
+	// StateStopping: it waits for running calls.
 	StateStopping State = "Stopping"
 )
 
@@ -37,59 +37,61 @@ type Health struct {
 	// Options.Slots also a membership of the group.
 	WaitingFor []string `json:"waitingFor,omitempty"`
 	Workers    int      `json:"workers"`
-	// Slots are those of Options.Slots for whose keys calls are made, with ranges. SlotsExpected are
-	// served once the caches have reached the versions of their last owners. Healthy: none for long.
+	// Slots are the slots for whose keys calls are made, with ranges, if Options.Slots is set.
+	// SlotsExpected are the slots that are served once the caches have reached the versions of their
+	// last owners. Healthy: no slot is expected for long.
 	Slots         string `json:"slots,omitempty"`
 	SlotsExpected string `json:"slotsExpected,omitempty"`
 	// Queued is the number of queued keys by band. Healthy: falling back to 0.
 	Queued Bands `json:"queued"`
 	// BackingOff is the number of keys that wait after an error.
 	BackingOff int `json:"backingOff,omitempty"`
-	// Oldest is the key that has been queued for the longest time, for Waiting.
+	// Oldest is the key that has been queued for the longest time, and Waiting that time.
 	Oldest  string          `json:"oldest,omitempty"`
 	Waiting metav1.Duration `json:"waiting,omitzero"`
 	// Flows are the ten flows with the most queued keys.
 	Flows []Flow `json:"flows,omitempty"`
-	// Running are up to ten calls that run, the longest first; RunningCalls is the number of all,
-	// and RunningFor how long they have run together.
+	// Running are up to ten calls that run, the longest first. RunningCalls is the number of all
+	// running calls, and RunningFor the sum of their durations so far.
 	Running      []Running       `json:"running,omitempty"`
 	RunningCalls int             `json:"runningCalls"`
 	RunningFor   metav1.Duration `json:"runningFor,omitzero"`
-	// Parked are up to ten keys that are held back until the caches show what they wrote, the
-	// longest first; ParkedKeys is the number of all.
+	// Parked are up to ten keys that are held back until the caches show their writes, the
+	// longest first. ParkedKeys is the number of all such keys.
 	Parked     []Parked `json:"parked,omitempty"`
 	ParkedKeys int      `json:"parkedKeys,omitempty"`
-	// Calls counts calls, Errors those of them that failed, Panics those that panicked.
+	// Calls counts the calls, Errors the calls that failed, and Panics the calls that panicked.
 	Calls  uint64 `json:"calls"`
 	Errors uint64 `json:"errors,omitempty"`
 	Panics uint64 `json:"panics,omitempty"`
-	// Succeeded counts the calls without an error and without RequeueAfter, Requeues those
-	// without an error and with RequeueAfter. Retries counts the errors that are tried again,
-	// Terminal the others. Timeouts counts the calls that took longer than Options.Timeout.
+	// Succeeded counts the calls without an error and without RequeueAfter, Requeues the calls
+	// without an error and with RequeueAfter. Retries counts the errors after which the key is
+	// tried again, Terminal the other errors. Timeouts counts the calls that took longer than
+	// Options.Timeout.
 	Succeeded uint64 `json:"succeeded,omitempty"`
 	Requeues  uint64 `json:"requeues,omitempty"`
 	Retries   uint64 `json:"retries,omitempty"`
 	Terminal  uint64 `json:"terminal,omitempty"`
 	Timeouts  uint64 `json:"timeouts,omitempty"`
-	// Added counts how often a key was queued, and Waits measures the time until a worker
-	// took it. Durations measures the time that calls took.
+	// Added counts the keys that were queued, each time, and Waits measures the time until a
+	// worker took them. Durations measures the durations of calls.
 	Added     uint64           `json:"added,omitempty"`
 	Waits     health.Durations `json:"waits,omitzero"`
 	Durations health.Durations `json:"durations,omitzero"`
 	// Lag measures the time from the sending of an own write to the beginning of the call that the
 	// write has led to. A call after an error is not measured.
 	Lag health.Durations `json:"lag,omitzero"`
-	// Informers are those that the controller follows, that of its objects first.
+	// Informers are the informers that the controller follows, the one of its objects first.
 	Informers []FollowedInformer `json:"informers,omitempty"`
 	// AwaitedWrites is the number of own writes that the caches do not show. Healthy: falling back
 	// to 0.
 	AwaitedWrites int `json:"awaitedWrites,omitempty"`
 	// Loops counts the calls whose only reasons were own writes. Healthy: few of Calls.
 	Loops uint64 `json:"loops,omitempty"`
-	// Fights are objects of which this controller and others change the same fields in turn, and
-	// Looping those of which calls change the same fields because of their own writes: at most 32
-	// together, the first ones first. See docs/controllers.md for when one begins and ends. They need
-	// Options.Guard. Healthy: none.
+	// Fights are the objects with fields that this controller and others change in turn. Looping are
+	// the objects with fields that calls change again and again because of their own writes. There
+	// are at most 32 of both, the oldest first. See docs/controllers.md for their beginning and end.
+	// They need Options.Guard. Healthy: both are empty.
 	Fights  []Rewrite `json:"fights,omitempty"`
 	Looping []Rewrite `json:"looping,omitempty"`
 	// LongestCall is the duration of the longest call.
@@ -100,7 +102,7 @@ type Health struct {
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
 	// Mappings are the last failures of mapping functions.
 	Mappings []MappingFailure `json:"mappings,omitempty"`
-	// Ended is why the last run ended, if it was an error and no other one has begun.
+	// Ended is the error with which the last run ended, until another run begins.
 	Ended string `json:"ended,omitempty"`
 }
 
@@ -130,14 +132,14 @@ type Running struct {
 type Parked struct {
 	Key   string    `json:"key"`
 	Since time.Time `json:"since"`
-	// Informer is whose cache is behind, Object and Version what was written; Version is empty
-	// for a delete and for a write without an answer.
+	// Informer is the informer whose cache is behind. Object and Version are those of the write;
+	// Version is empty for a delete and for a write without an answer.
 	Informer string `json:"informer"`
 	Object   string `json:"object"`
 	Version  string `json:"version,omitempty"`
-	// Unknown says that the write had no answer: it may still arrive.
+	// Unknown reports whether the write had no answer: it may still be applied.
 	Unknown bool `json:"unknown,omitempty"`
-	// Problem is why the server could not be asked.
+	// Problem is the error of the last question to the server.
 	Problem string `json:"problem,omitempty"`
 }
 
@@ -150,8 +152,7 @@ type FollowedInformer struct {
 	Lag health.Durations `json:"lag,omitzero"`
 }
 
-// MappingFailure is the panic of a function that tells which keys a change concerns: of Maps,
-// References, Options.Ignore or Options.Flow.
+// MappingFailure is the panic of a function of Maps, References, Options.Ignore or Options.Flow.
 type MappingFailure struct {
 	Informer string    `json:"informer"`
 	Object   string    `json:"object"`
@@ -162,7 +163,7 @@ type MappingFailure struct {
 // listed bounds the lists of Health.
 const listed = 10
 
-// count changes the figures of the calls of all runs.
+// count changes the counters of the calls of all runs.
 func (c *Controller[T]) count(add func(h *Health)) {
 	c.figuresMu.Lock()
 	defer c.figuresMu.Unlock()

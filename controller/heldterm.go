@@ -6,7 +6,7 @@ import (
 	"github.com/tidings-go/tidings/controller/election"
 )
 
-// heldTerm is a term of an election, as the controllers of a manager share it.
+// heldTerm is a term of an election that the controllers of a manager share.
 type heldTerm struct {
 	*election.Term
 	reached
@@ -16,15 +16,15 @@ func newHeldTerm(t *election.Term) *heldTerm {
 	return &heldTerm{Term: t, reached: reached{versions: map[string]string{}}}
 }
 
-// reached are the newest versions, by resource, that controllers have written.
+// reached has the newest versions, by resource, that controllers have written.
 type reached struct {
 	mu       sync.Mutex        // guards versions
 	versions map[string]string // nil if they are not known
 }
 
-// Reached takes note of the newest versions, by resource, that a controller has written, or waited for.
-// The next process to run it waits for them. If those of one controller are nil, they are not known,
-// and nothing is left.
+// Reached records the newest versions, by resource, that a controller has written, or waited for. The
+// next process that runs the controller waits for them. Nil means that they are not known: then the
+// term leaves no versions.
 func (r *reached) Reached(versions map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

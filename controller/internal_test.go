@@ -30,7 +30,8 @@ func objectOf(name, uid, version string) *corev1.ConfigMap {
 	}}
 }
 
-// TestC06_Lives: what the next call is for, by what the cache and the handler have seen.
+// TestC06_Lives: the object and the kind of the next call, by the states that the cache and the
+// handler have received.
 func TestC06_Lives(t *testing.T) {
 	deleted := func(uid string) tidings.Event[*corev1.ConfigMap] {
 		return tidings.Event[*corev1.ConfigMap]{Type: tidings.Deleted, Old: objectOf("x", uid, "2")}
@@ -80,7 +81,7 @@ func TestC06_Lives(t *testing.T) {
 	}
 }
 
-// memorySource lists objects, and its watch brings nothing.
+// memorySource lists objects, and its watch sends no events.
 type memorySource struct{ objects int }
 
 func (s memorySource) List(
@@ -112,7 +113,8 @@ func (s silence) Next() ([]source.Event[*corev1.ConfigMap], error) {
 
 func (silence) Close() error { return nil }
 
-// newTestRun returns a run, without its goroutines, of a controller over so many cached objects.
+// newTestRun returns a run, without its goroutines, of a controller with a number of cached
+// objects.
 func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
 	t.Helper()
 	i, err := tidings.NewInformer(memorySource{objects}, tidings.InformerOptions[*corev1.ConfigMap]{
@@ -140,8 +142,8 @@ func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
 	return r
 }
 
-// TestC12_AnEventWhileItsCallEnds is read before the writes of the call are recorded, and asks for a
-// call afterwards.
+// TestC12_AnEventWhileItsCallEnds: the event is read before the writes of the call are recorded, and
+// leads to a call afterwards.
 func TestC12_AnEventWhileItsCallEnds(t *testing.T) {
 	r := newTestRun(t, 1)
 	ch := change{objectID: objectID{0, "a/x0"}, version: "2", why: why{key: "a/x0", cause: Updated}}
@@ -157,7 +159,7 @@ func TestC12_AnEventWhileItsCallEnds(t *testing.T) {
 	}
 }
 
-// TestC03_TheBarrierForgets what is held, and own writes whose events do not come.
+// TestC03_TheBarrierForgets held keys, and own writes whose events do not come.
 func TestC03_TheBarrierForgets(t *testing.T) {
 	r := newTestRun(t, 1)
 	b := r.barrier
@@ -197,7 +199,8 @@ func TestC03_TheBarrierForgets(t *testing.T) {
 	}
 }
 
-// TestC03_HeldKeysStayParked: a key whose time has come is asked about, and is not queued for it.
+// TestC03_HeldKeysStayParked: when a key is due, the server is asked about it, and the key is not
+// queued for that.
 func TestC03_HeldKeysStayParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const keys = 100
@@ -227,8 +230,8 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 	})
 }
 
-// TestTheQueueIsOutOfStep ends a call that the queue does not know of. The line is that of
-// docs/logs.md, where nothing else leads to it.
+// TestTheQueueIsOutOfStep ends a call of a key that does not run for the queue. No other test
+// leads to this line of docs/logs.md.
 func TestTheQueueIsOutOfStep(t *testing.T) {
 	r, lines := newTestRun(t, 1), logtable.New("controller")
 	r.c.o.Logger = lines.Logger().With("controller", "test")
@@ -263,7 +266,8 @@ func TestC03_AWriteWithoutAnEvent(t *testing.T) {
 	})
 }
 
-// TestC03_ATermSharesItsVersions: those of its controllers, unless one of them does not know its own.
+// TestC03_ATermSharesItsVersions: it has the versions of all its controllers, unless those of one of
+// them are not known.
 func TestC03_ATermSharesItsVersions(t *testing.T) {
 	held := newHeldTerm(nil)
 	held.Reached(map[string]string{"pods": "9", "secrets": "3"})
@@ -291,7 +295,7 @@ func TestC01_AWorkerThatIsNeededAgain(t *testing.T) {
 	}
 }
 
-// BenchmarkC02_EmptyCall is an event of an object, and a call that does nothing.
+// BenchmarkC02_EmptyCall measures an event of an object, and a call that does nothing.
 func BenchmarkC02_EmptyCall(b *testing.B) {
 	r := newTestRun(b, 1000)
 	f := r.c.all()[0]
@@ -310,7 +314,7 @@ func BenchmarkC02_EmptyCall(b *testing.B) {
 	}
 }
 
-// BenchmarkC02_Memory is what a controller keeps for each key that it has called.
+// BenchmarkC02_Memory measures the memory of a controller for each key that it has called.
 func BenchmarkC02_Memory(b *testing.B) {
 	const keys = 100_000
 	r := newTestRun(b, keys)
@@ -329,7 +333,7 @@ func BenchmarkC02_Memory(b *testing.B) {
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/keys, "B/key")
 }
 
-// heldRun returns a run with so many keys that are held back.
+// heldRun returns a run with a number of keys that are held back.
 func heldRun(tb testing.TB, keys int) *run[*corev1.ConfigMap] {
 	tb.Helper()
 	r := newTestRun(tb, keys)
@@ -345,8 +349,8 @@ func heldRun(tb testing.TB, keys int) *run[*corev1.ConfigMap] {
 	return r
 }
 
-// BenchmarkC03_Overdue is one look at each of 40,000 keys that are held back. It comes every ten
-// seconds.
+// BenchmarkC03_Overdue measures one check of each of 40,000 keys that are held back. A check
+// comes every ten seconds.
 func BenchmarkC03_Overdue(b *testing.B) {
 	r := heldRun(b, 40_000)
 	for b.Loop() {

@@ -92,7 +92,7 @@ func (r *run[T]) subscribe(ctx context.Context, f *follower[T]) error {
 	}
 }
 
-// resolve finds out an informer's resource. A server that does not answer is asked again.
+// resolve returns an informer's resource. A server that does not answer is asked again.
 func (r *run[T]) resolve(ctx context.Context, f *follower[T]) (source.Resource, error) {
 	logged := ""
 	for {
@@ -121,7 +121,7 @@ func pause(ctx context.Context) bool {
 	}
 }
 
-// followLate follows an informer that calls do not wait for: it is optional, or was added
+// followLate follows an informer that calls do not wait for, because it is optional, or was added
 // while the controller ran.
 func (r *run[T]) followLate(f *follower[T]) {
 	if !r.claim(f) {

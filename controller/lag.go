@@ -5,23 +5,23 @@ import (
 	"time"
 )
 
-// measure counts the time from the sending of a write until its cache held it, at a time. Of the
-// writes that are settled otherwise, it counts none: conflicts, those whose version the answer did
-// not have, and those that the informer does not follow any more.
+// measure records the time from the sending of a write until its cache held it, which is at. It
+// ignores writes that are settled in another way: conflicts, writes whose version was not in the
+// answer, and writes to objects that the informer no longer follows.
 func (b *barrier[T]) measure(w *awaited, at time.Duration) {
 	if _, ok := w.Reached(w.by); ok && !w.Conflict && !w.asked && w.by.Over() == nil {
 		w.by.observeLag(max(at-w.sent, 0))
 	}
 }
 
-// firstWrites has, for keys that an own write has queued, when the first of these was sent. Its
-// times are those of the barrier.
+// firstWrites has, for each key that own writes have queued, the time at which the first of these
+// writes was sent. Its times are those of the barrier.
 type firstWrites struct {
 	mu   sync.Mutex // guards sent
 	sent map[string]time.Duration
 }
 
-// add takes note of an own write that leads to a call of a key.
+// add records an own write that leads to a call of a key.
 func (f *firstWrites) add(key string, sent time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -40,7 +40,7 @@ func (f *firstWrites) take(key string) (sent time.Duration, ok bool) {
 }
 
 // lagOf returns the time from the sending of the first own write that has led to a call until now,
-// when the call begins; 0 if none has. The delay after an error is no lag.
+// when the call begins. It is 0 without such a write. The delay after an error is no lag.
 func (r *run[T]) lagOf(key string, failures int) time.Duration {
 	sent, ok := r.writes.take(key)
 	if !ok || failures > 0 {

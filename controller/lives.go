@@ -10,19 +10,20 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// lives knows for which objects calls were made, so that the end of each is one call (C6).
+// lives records the objects that calls were made for, so that the end of each is one call (C6).
 type lives[T tidings.Object] struct {
 	mu sync.Mutex // guards the rest
-	// called has, by key, the object that the last call was for.
+	// called has the object of the last call, by key.
 	called map[string]life
-	// ended has the last states of called objects that are gone.
+	// ended has the last states of called objects that are gone, by key.
 	ended map[string]T
 }
 
 // life is an object that a call was made for.
 type life struct {
 	uid types.UID
-	// version is that of the state that the last successful call began with; "" before.
+	// version is the version of the state that the last successful call began with; "" before
+	// such a call.
 	version string
 }
 
@@ -37,11 +38,11 @@ const (
 	nothing  next = iota // there is no such object, and there was none
 	theState             // the cached state
 	theEnd               // the end of an object
-	laterEnd             // an object has ended, and the handler has yet to say in which state
+	laterEnd             // an object has ended, and the handler has not received its last state yet
 )
 
-// begin decides what the next call of a key is for. cached reads the cache: it is called with
-// the lock that changed takes, so that no end is missed in between.
+// begin returns the object of the next call of a key, and the kind of the call. cached reads the
+// cache. It is called with the lock that changed takes, so that no end is missed in between.
 func (l *lives[T]) begin(key string, cached func() (T, bool)) (T, next) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,8 +68,8 @@ func (l *lives[T]) begin(key string, cached func() (T, bool)) (T, next) {
 	return object, theState
 }
 
-// changed takes note of the last state of an object. It reports whether it has: a call may wait
-// for it.
+// changed records the last state of an object whose end an event reports. It reports whether it
+// did: a call may wait for that state.
 func (l *lives[T]) changed(key string, e tidings.Event[T]) bool {
 	if e.Type == tidings.Added || e.Type == tidings.Updated && e.Old.GetUID() == e.New.GetUID() {
 		return false
@@ -91,7 +92,7 @@ func (l *lives[T]) uid(key string) (uid types.UID, called bool) {
 	return life.uid, called
 }
 
-// gone returns the keys of objects that have ended, and whose end was not called for.
+// gone returns the keys of objects that have ended and whose end has had no successful call.
 func (l *lives[T]) gone() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -120,7 +121,7 @@ func (l *lives[T]) over(key string) {
 	delete(l.ended, key)
 }
 
-// succeeded takes note of the version that a successful call began with.
+// succeeded records the version that a successful call began with.
 func (l *lives[T]) succeeded(key, version string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,8 +131,8 @@ func (l *lives[T]) succeeded(key, version string) {
 	}
 }
 
-// reconciled returns the version that the last successful call of the key began with, and
-// whether there is an object that calls were made for.
+// reconciled returns the version that the last successful call of the key began with, and reports
+// whether calls were made for an object of the key.
 func (l *lives[T]) reconciled(key string) (version string, called bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -36,8 +36,8 @@ func logHeld(w *world, lines *logtable.Lines) {
 	fatal(w.T, stop())
 }
 
-// logUnknown has a write without an answer, and a server that cannot be asked about it: neither
-// while the controller runs, nor at the end of its term.
+// logUnknown has a write without an answer, and a server that does not answer the question about
+// it, while the controller runs and at the end of its term.
 func logUnknown(w *world, lines *logtable.Lines) {
 	create(w, configMap("a", "x"))
 	w.server.Inject(apisim.Match{Verb: "update"}, apisim.RefuseApplied(500))
@@ -48,8 +48,9 @@ func logUnknown(w *world, lines *logtable.Lines) {
 	fatal(w.T, stop())
 }
 
-// logTakeovers has caches that are behind the server at the beginning of terms: of one whose last
-// holder has left its versions, of one whose has not, and of one whose server cannot be asked.
+// logTakeovers has caches that are behind the server at the beginning of terms. The last holder
+// of the first term has left its versions, that of the second has not, and the server of the
+// third cannot be asked.
 func logTakeovers(w *world, lines *logtable.Lines) {
 	stored := create(w, withState(configMap("a", "x"), "1"))
 	delayWatches(w, "", time.Minute)

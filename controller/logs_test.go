@@ -71,7 +71,7 @@ func logCalls(w *world, lines *logtable.Lines) {
 	fatal(w.T, stop())
 }
 
-// logDiscovery has a server that does not say what a secondary holds.
+// logDiscovery has a server that does not return the resource of a secondary.
 func logDiscovery(w *world, lines *logtable.Lines) {
 	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 	fatal(w.T, w.server.Register(apisim.Resource{

@@ -25,19 +25,19 @@ type Runner interface {
 	// RunTerm runs until ctx or the term ends; the term is nil without an election. It is called
 	// again for the next term.
 	RunTerm(ctx context.Context, t Term) error
-	// Health describes it.
+	// Health describes the controller.
 	Health() Health
 }
 
 // Descriptor describes a controller of a [Manager].
 type Descriptor struct {
-	// Name is the name of the controller, and Aliases are others that [Names] may have.
+	// Name is the name of the controller. Aliases are other names that [Names] may use for it.
 	Name    string
 	Aliases []string
-	// DefaultOff leaves it out unless Names has its name.
+	// DefaultOff leaves the controller out unless Names has its name.
 	DefaultOff bool
-	// Requires are the resources without which it cannot run. While the server does not serve
-	// one of them, the controller is skipped with a log line; it starts when they appear.
+	// Requires are the resources without which it cannot run. While the server does not serve one
+	// of them, the controller is skipped with a log line. It starts when they appear.
 	Requires []schema.GroupVersionResource
 	// New makes the controller and asks the factory for its informers. It is called once, before
 	// the controller runs for the first time.
@@ -52,17 +52,17 @@ func (d Descriptor) has(name string) bool {
 // ManagerOptions are the choices of a [Manager]. The zero value runs every controller, without
 // an election.
 type ManagerOptions struct {
-	// Controllers are those to run; none is "*".
+	// Controllers selects the controllers to run; empty is "*".
 	Controllers Names
-	// Guard is that of the controllers. An Election needs it.
+	// Guard is the guard of the controllers. An Election needs it.
 	Guard *Guard
 	// Election makes the controllers run in one replica at a time. The caches of the others are
 	// warm. Nil is no election. Controllers with Options.Slots run on every replica: give them a
 	// manager without one.
 	Election *Election
-	// Slots makes each controller run in one replica at a time too, but not all in the same: the
-	// members of a group share the controllers as they share slots, by number. It needs a Guard.
-	// Those with Options.Slots run on every member, for its slots.
+	// Slots makes each controller run in one replica at a time too, but not all controllers in
+	// the same one: the members of a group share the controllers as they share slots, by number.
+	// It needs a Guard. Controllers with Options.Slots run on every member, for its slots.
 	//
 	//	slots := controller.NewSlots(controller.ByNamespace)
 	//	manager, err := controller.NewManager(factory, controller.ManagerOptions{Guard: guard, Slots: slots})
@@ -70,8 +70,8 @@ type ManagerOptions struct {
 	//	err = manager.Run(ctx)
 	Slots *Slots
 	// OnStragglers is called when calls still run after their term was lost and StopGrace is
-	// over: what they do outside of Kubernetes cannot be stopped. Nil ends the process with a
-	// panic that names them.
+	// over: their effects outside of Kubernetes cannot be stopped. Nil ends the process with a
+	// panic that names the calls.
 	OnStragglers func(error)
 	// Logger receives warnings and errors; nil is slog.Default().
 	Logger *slog.Logger
@@ -80,17 +80,17 @@ type ManagerOptions struct {
 // Election names the Lease that replicas compete for.
 type Election = election.Options
 
-// shutdownGrace is how long a manager waits for the informers at its end.
+// shutdownGrace is the longest time for which a manager waits for the informers at its end.
 const shutdownGrace = 20 * time.Second
 
-// leadGrace is how long the controllers have at the end of a term. Each bounds its calls by its
-// own StopGrace, twice.
+// leadGrace is the time that the controllers have at the end of a term. Each bounds its calls by
+// twice its own StopGrace.
 const leadGrace = time.Minute
 
-// requiresPeriod is how often the manager looks whether a missing resource has appeared.
+// requiresPeriod is the period of the checks whether a missing resource has appeared.
 const requiresPeriod = 15 * time.Second
 
-// Manager runs the controllers of a table on one factory, by name. Use [NewManager]. Its methods
+// Manager runs controllers on one factory, by name. Use [NewManager]. Its methods
 // may be called from any goroutine.
 type Manager struct {
 	factory *tidings.Factory
@@ -101,9 +101,9 @@ type Manager struct {
 	descriptors []Descriptor
 	running     bool
 	units       []*unit
-	informers   context.Context // that of the informers, once Run was called
+	informers   context.Context // the context of the informers, once Run was called
 	ended       bool            // Run is over
-	led         int             // the controllers that a group leads singly
+	led         int             // the number of controllers that a group leads singly
 
 	made chan struct{} // closed when the units are made
 }
@@ -112,8 +112,8 @@ type Manager struct {
 type unit struct {
 	Descriptor
 	runner  Runner // nil until it is made
-	missing string // the resource that is waited for
-	ended   error  // why its last run has ended, if not with its term
+	missing string // the resource that it waits for
+	ended   error  // the error of its last run, unless it ended with its term
 	single  single
 }
 
@@ -187,17 +187,17 @@ func (m *Manager) check(d Descriptor) error {
 	return nil
 }
 
-// AddController adds a controller that is made already.
+// AddController adds a controller that exists already.
 func (m *Manager) AddController(c Runner) error {
 	return m.Add(Descriptor{Name: c.Name(), New: func() (Runner, error) { return c, nil }})
 }
 
 // Run makes the controllers, starts the factory and runs the controllers until ctx ends. With an
-// election it runs them while this replica holds the Lease, and with Slots each of them while the group
-// has this replica lead it; then it goes on for up to 30 seconds after the end of ctx until the group
-// has given them away: end the context of the group before, or with it. At the end, the calls end first, then
-// the Lease is released, and then the informers stop. It runs once. If a controller fails, the
-// others are stopped and its error is returned.
+// election it runs them while this replica holds the Lease, and with Slots it runs each of them while
+// the group assigns it to this replica. With Slots, Run goes on for up to 30 seconds after the end of
+// ctx until the group has given the controllers away: end the context of the group before, or with it.
+// At the end, the calls end first, then the Lease is released, and then the informers stop. It runs
+// once. If a controller fails, the others are stopped and its error is returned.
 func (m *Manager) Run(ctx context.Context) error {
 	if err := m.run(ctx); err != nil {
 		return fmt.Errorf("controller: Manager.Run: %w", err)
@@ -235,7 +235,7 @@ func (m *Manager) run(ctx context.Context) error {
 	return errors.Join(err, m.factory.Shutdown(drained))
 }
 
-// claim takes the one right to run, and decides which controllers do.
+// claim takes the one right to run, and decides which controllers run.
 func (m *Manager) claim(informers context.Context) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -317,7 +317,7 @@ func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
 	return errors.Join(err, t.SetHandOver(held.versions))
 }
 
-// stragglers ends the process, as calls of a lost term still run.
+// stragglers calls OnStragglers, or ends the process, as calls of a lost term still run.
 func (m *Manager) stragglers(err error) {
 	if m.o.OnStragglers != nil {
 		m.o.OnStragglers(err)
@@ -351,7 +351,7 @@ func (m *Manager) lead(ctx context.Context, t Term) error {
 	return errors.Join(errs...)
 }
 
-// end takes note that Run is over.
+// end records that Run is over.
 func (m *Manager) end() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -375,7 +375,7 @@ func (m *Manager) runUnit(ctx context.Context, u *unit, t Term) error {
 	return err
 }
 
-// await returns the runner of a unit, once it is made; nil if ctx ends before.
+// await returns the runner of a unit, once it is made, or nil if ctx ends first.
 func (m *Manager) await(ctx context.Context, u *unit) (Runner, error) {
 	ticker := time.NewTicker(requiresPeriod)
 	defer ticker.Stop()

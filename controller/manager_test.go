@@ -150,7 +150,7 @@ func TestManagerRefusesWhatCannotRun(t *testing.T) {
 	})
 }
 
-// TestC11_AManagerLeadsWhatTheGroupGivesIt drives the methods that a group calls.
+// TestC11_AManagerLeadsWhatTheGroupGivesIt calls the methods that a group calls.
 func TestC11_AManagerLeadsWhatTheGroupGivesIt(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, configMap("default", "a"))
@@ -285,7 +285,7 @@ func TestC11_TakeOvers(t *testing.T) {
 				return recorder.Code
 			}
 		}
-		// next waits for the next call, and returns it and how long it took.
+		// next waits for the next call, and returns it and the time until it came.
 		next := func() (string, time.Duration) {
 			began := time.Now()
 			for time.Since(began) < time.Minute {

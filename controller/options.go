@@ -17,14 +17,15 @@ import (
 type Options[T tidings.Object] struct {
 	// Name is the name of the controller in errors, logs, health and metrics.
 	Name string
-	// Workers is how many calls may run at once; 0 is 1. A key has one call at a time. With
-	// several workers, the keys of one flow have all of them but one.
+	// Workers is the number of calls that may run at once; 0 is 1. A key has one call at a time.
+	// With several workers, the keys of one flow have all of them but one.
 	Workers int
 	// Guard is the guard of the clients that the calls write with. Then a call begins only when
-	// the caches show what the earlier calls of its key wrote. Nil: calls may read stale caches.
+	// the caches show the writes of the earlier calls of its key. Nil: calls may read stale
+	// caches.
 	Guard *Guard
-	// Slots divides the objects among several processes, which have one call per key at a time
-	// together; nil does not. It needs a Guard.
+	// Slots divides the objects among several processes, which together have one call per key at
+	// a time; nil does not divide them. It needs a Guard.
 	Slots *Slots
 	// Secondaries are the other informers that calls read, with the keys that their changes
 	// lead to.
@@ -32,10 +33,10 @@ type Options[T tidings.Object] struct {
 	// Ignore reports whether an update of the object needs no call; nil ignores none. An update that
 	// begins or ends a deletion, or replaces the object, is never ignored.
 	Ignore func(old, new T) bool
-	// Flow returns the flow of a key. Flows have turns, so that one with many keys does not
+	// Flow returns the flow of a key. Flows take turns, so that a flow with many keys does not
 	// hold up the others. Nil is the namespace.
 	Flow func(key string) string
-	// Timeout is when the context of a call ends; 0 is never.
+	// Timeout is the time after which the context of a call ends; 0 is no limit.
 	Timeout time.Duration
 	// FirstDelay is the delay after the first error of a key, and MaxDelay the longest one. The
 	// defaults are 5 milliseconds and 1,000 seconds, those of workqueue.
@@ -44,11 +45,11 @@ type Options[T tidings.Object] struct {
 	RateLimiter workqueue.TypedRateLimiter[string]
 	// Resync is the period after which each key is called without a change; 0 is never.
 	Resync time.Duration
-	// MaxStaleness holds calls back while an informer has heard nothing from the server for
-	// longer; 0 is never. Bookmarks come about once a minute.
+	// MaxStaleness holds calls back while an informer has received nothing from the server for
+	// longer; 0 never holds them back. Bookmarks come about once a minute.
 	MaxStaleness time.Duration
-	// StopGrace is how long running calls have after the end of Run's context, before their own
-	// contexts end, and then once more before Run returns without them; 0 is 10 seconds.
+	// StopGrace is the time that running calls have after the end of Run's context, before their
+	// own contexts end. After as long again, Run returns without them. 0 is 10 seconds.
 	StopGrace time.Duration
 	// CrashOnPanic lets a panic in a call end the process. Without it, the panic is an error of
 	// that call.

@@ -18,8 +18,8 @@ import (
 	"github.com/tidings-go/tidings/controller"
 )
 
-// TestC05_ATerminalErrorWaitsForAChange: an own write is one, as the call has not read what it has
-// written.
+// TestC05_ATerminalErrorWaitsForAChange: an own write is a change, as the call has not read the
+// state that it has written.
 func TestC05_ATerminalErrorWaitsForAChange(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, withState(configMap("a", "x"), "1"))
@@ -79,7 +79,7 @@ func TestC13_AStackIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// TestC12_EndedIsOfTheLastRun: it says nothing while another term runs.
+// TestC12_EndedIsOfTheLastRun: Ended is empty while another term runs.
 func TestC12_EndedIsOfTheLastRun(t *testing.T) {
 	inWorld(t, func(w *world) {
 		c := newController(w, options{}, isCalled(&calls{}))
@@ -100,8 +100,8 @@ func TestC12_EndedIsOfTheLastRun(t *testing.T) {
 	})
 }
 
-// TestC03_ATermLeavesTheVersionsOfItsLastWrites: those of a delete, and of a write that was applied
-// although the answer was an error. It leaves none if the outcome of a write is not known.
+// TestC03_ATermLeavesTheVersionsOfItsLastWrites: the versions of a delete, and of a write that was
+// applied although the answer was an error. It leaves none if the outcome of a write is not known.
 func TestC03_ATermLeavesTheVersionsOfItsLastWrites(t *testing.T) {
 	remove := func(ctx context.Context, w *world, x *corev1.ConfigMap) error {
 		return w.client.CoreV1().ConfigMaps("a").Delete(ctx, "x", deleteNow)
@@ -111,10 +111,10 @@ func TestC03_ATermLeavesTheVersionsOfItsLastWrites(t *testing.T) {
 		return err
 	}
 	for name, o := range map[string]struct {
-		faults      []apisim.Fault // of an update
+		faults      []apisim.Fault // the faults of an update
 		write       func(context.Context, *world, *corev1.ConfigMap) error
 		left        bool
-		least, most time.Duration // of the end of the run
+		least, most time.Duration // the duration of the end of the run
 	}{
 		"a delete":           {nil, remove, true, 700 * time.Millisecond, time.Second},
 		"an applied failure": {[]apisim.Fault{apisim.RefuseApplied(500)}, write, true, time.Second, 1100 * time.Millisecond},

@@ -16,9 +16,9 @@ type objectID struct {
 type pending struct {
 	key     string
 	first   *awaited      // the writes, in the order in which they were recorded
-	due     time.Duration // when to look at it without an event
-	since   time.Duration // when it was parked
-	problem error         // of the last time that the server was asked
+	due     time.Duration // the time of the next check without an event
+	since   time.Duration // the time at which it was parked
+	problem error         // the error of the last question to the server
 	place   int32         // in the heap
 	open    int32         // the number of writes that do not show
 	parked  bool
@@ -63,14 +63,14 @@ func (h *byDue) Pop() any {
 	return p
 }
 
-// ledger has the writes by key and by object, and the keys by the time at which they are due.
+// ledger has the writes, by key and by object, and the keys, by the time at which they are due.
 type ledger struct {
 	keys    map[string]*pending
 	due     byDue
 	objects map[objectID]*awaited // the first write of each
 }
 
-// obtain returns the entry of a key, and makes one that is due at a time.
+// obtain returns the entry of a key. It makes one that is due at a time if there is none.
 func (l *ledger) obtain(key string, due time.Duration) *pending {
 	p := l.keys[key]
 	if p == nil {

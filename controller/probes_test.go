@@ -22,14 +22,14 @@ import (
 
 var leases = coordinationv1.SchemeGroupVersion.WithResource("leases")
 
-// probe asks a manager, and returns the status and the checks.
+// probe sends a probe to a manager, and returns the status and the checks.
 func probe(m *controller.Manager, path string) (code int, checks string) {
 	answer := httptest.NewRecorder()
 	m.Handler().ServeHTTP(answer, httptest.NewRequest("GET", path+"?verbose", nil))
 	return answer.Code, answer.Body.String()
 }
 
-// checkProbe asks that a probe is answered with a status and a text.
+// checkProbe checks that a probe is answered with a status and a text.
 func checkProbe(t *testing.T, m *controller.Manager, path string, want int, part string) {
 	t.Helper()
 	if code, checks := probe(m, path); code != want || !strings.Contains(checks, part) {
@@ -50,7 +50,7 @@ func electedManager(w *world, log *calls) *controller.Manager {
 	return m
 }
 
-// awaitElection waits until the manager is in a state as a candidate.
+// awaitElection waits until the manager's election is in a state.
 func awaitElection(w *world, m *controller.Manager, want election.State) {
 	w.Helper()
 	for range 600 {
@@ -62,8 +62,8 @@ func awaitElection(w *world, m *controller.Manager, want election.State) {
 	w.Fatalf("after a minute the election is %+v, want %s", m.Health().Election, want)
 }
 
-// checkLeads waits until the manager leads, and asks that its controller has called the key a/x:
-// twice, if the cache did not catch up within a second.
+// checkLeads waits until the manager leads, and checks that its controller has called the key
+// a/x: twice, if the cache did not catch up within a second.
 func checkLeads(w *world, m *controller.Manager, log *calls) {
 	w.Helper()
 	awaitElection(w, m, election.Leading)

@@ -14,7 +14,7 @@ import (
 	"github.com/tidings-go/tidings/controller"
 )
 
-// TestProfilesNameControllersAndLeases looks for the labels of goroutines while a call runs.
+// TestProfilesNameControllersAndLeases checks the labels of goroutines while a call runs.
 func TestProfilesNameControllersAndLeases(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ops"}})

@@ -23,9 +23,9 @@ import (
 
 var randomSeeds = seeds.New("controller", "TestC00_RandomWorlds", 100)
 
-// TestC00_RandomWorlds lets two controllers write to the same objects and to objects that they
-// own, while objects are changed, deleted and made anew, requests fail, and controllers restart.
-// Each call is checked; and when all is quiet, what the last calls have read.
+// TestC00_RandomWorlds has two controllers that write to the same objects and to objects that
+// they own, while objects are changed, deleted and created again, requests fail, and controllers
+// restart. Each call is checked, and at the end the states that the last calls have read.
 func TestC00_RandomWorlds(t *testing.T) {
 	for seed := range randomSeeds.All() {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -34,7 +34,7 @@ func TestC00_RandomWorlds(t *testing.T) {
 	}
 }
 
-// randomWorld is a world in which things happen at random.
+// randomWorld is a world with random changes and faults.
 type randomWorld struct {
 	*world
 	keys     []string
@@ -122,7 +122,7 @@ func (w *randomWorld) step() {
 	}
 }
 
-// object returns an object of the server, nil if there is none.
+// object returns an object of the server, or nil.
 func object[T tidings.Object](w *world, key string) (object T, ok bool) {
 	namespace, name := key[:1], key[2:]
 	object, err := apisim.Get[T](w.ctx, w.server, namespace, name)
@@ -255,8 +255,8 @@ func (s *subject) begin(ctx context.Context, r request) {
 	}
 }
 
-// checkFresh compares what a call reads with what the calls of its key have written last (C3). A
-// write without a version is a delete.
+// checkFresh compares the states that a call reads with the last writes of the calls of its key
+// (C3). A write without a version is a delete.
 func (s *subject) checkFresh(r request, kind string, wrote, seen metav1.Object) {
 	switch {
 	case seen == nil || seen.GetUID() != wrote.GetUID():
@@ -277,7 +277,7 @@ func number(o metav1.Object) int {
 	return n
 }
 
-// note remembers a write that was answered.
+// note records a write that was answered.
 func (s *subject) note(key, kind string, o metav1.Object, err error) error {
 	if err == nil {
 		s.mu.Lock()
@@ -334,8 +334,8 @@ func (s *subject) deleteSecret(ctx context.Context, r request, have *corev1.Secr
 	return s.note(r.Key, "Secret", &metav1.ObjectMeta{UID: have.UID}, err)
 }
 
-// checkLast checks that the last calls have read what the server has (C2), and that what was
-// called and is gone has had its last call (C6).
+// checkLast checks that the last calls have read the states of the server (C2), and that each
+// called object that is gone has had its last call (C6).
 func (s *subject) checkLast() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

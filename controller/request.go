@@ -14,34 +14,35 @@ import (
 	"github.com/tidings-go/tidings/internal/written"
 )
 
-// Func brings the cluster closer to the state that an object asks for. It returns nil when there is nothing
-// left to do at present. An error leads to another call, after a delay that doubles with each
-// error in a row; [Terminal] and [RetryAfter] say otherwise. The objects of the request and of
+// Func brings the cluster closer to the desired state of an object. It returns nil when there is
+// nothing left to do at present. An error leads to another call, after a delay that doubles with each
+// error in a row; [Terminal] and [RetryAfter] change that. The objects of the request and of
 // the caches are shared and read-only.
 type Func[T tidings.Object] func(ctx context.Context, r Request[T]) (Result, error)
 
-// Request asks for one call for one key.
+// Request describes one call for one key.
 type Request[T tidings.Object] struct {
 	// Key is the key of the object: namespace/name, or the name alone.
 	Key string
 	// Object is the cached object. If Gone is set, it is the last state that is known.
 	Object T
-	// Gone says that the object does not exist any more. It comes once for each UID that a call
-	// was made for, before any call for a later object of the key, and again after an error.
+	// Gone reports whether the object no longer exists. Such a call comes once for each UID that
+	// a call was made for, before any call for a later object of the key, and again after an
+	// error.
 	Gone bool
-	// Left says, together with Gone, that the object still exists and has only left the
-	// selection of the informer.
+	// Left is set, together with Gone, if the object still exists and has only left the selection
+	// of the informer.
 	Left bool
-	// Reasons are why the call happens: up to eight different ones, in the order in which they
+	// Reasons are the reasons of the call: up to eight different ones, in the order in which they
 	// came. MoreReasons counts the others.
 	Reasons     []Reason
 	MoreReasons int
-	// Failures is how often the key has failed in a row.
+	// Failures is the number of failures of the key in a row.
 	Failures int
-	// Waited is how long the key was queued.
+	// Waited is the time for which the key was queued.
 	Waited time.Duration
-	// Unshown says that a write of an earlier call does not show in the caches, although they
-	// are as new as the server: others have undone it, or the server hides it.
+	// Unshown reports whether a write of an earlier call does not show in the caches, although
+	// they are as new as the server: others have undone it, or the server hides it.
 	Unshown bool
 }
 
@@ -57,29 +58,29 @@ func (r Request[T]) Name() string {
 	return name
 }
 
-// Result is returned by a call without an error. The zero value asks for nothing more.
+// Result is returned by a call without an error. The zero value requests no other call.
 type Result struct {
-	// RequeueAfter is the delay until another call; 0 asks for no other call. It replaces the delay
+	// RequeueAfter is the delay until another call; 0 requests no other call. It replaces the delay
 	// of an earlier result. A change of the object leads to an earlier call as well.
 	RequeueAfter time.Duration
 }
 
-// Reason is why a key was called.
+// Reason is a reason for a call of a key.
 type Reason struct {
 	Cause Cause `json:"cause"`
-	// Informer is the informer whose object changed, and Object the object's key; empty if no
-	// change was the cause.
+	// Informer is the informer whose object changed, and Object the key of that object. They are
+	// empty if no change was the cause.
 	Informer string `json:"informer,omitzero"`
 	Object   string `json:"object,omitzero"`
-	// Manager is the field manager that wrote last, where managed fields say so.
+	// Manager is the field manager of the object's last write, if its managed fields show it.
 	Manager string `json:"manager,omitzero"`
-	// Own says that the change was a write of this controller.
+	// Own reports whether the change was a write of this controller.
 	Own bool `json:"own,omitzero"`
-	// Count is how often the reason was given since the last call.
+	// Count is the number of times that the reason was given since the last call.
 	Count int `json:"count"`
 }
 
-// String returns the reason as logs have it, for example `Updated pods.v1 a/b by kubelet`.
+// String returns the reason in the form of log lines: `Updated pods.v1 a/b by kubelet`.
 func (r Reason) String() string {
 	var b strings.Builder
 	b.WriteString(r.Cause.String())
@@ -109,9 +110,9 @@ const (
 	Deleted
 	// Initial is an object of the first list.
 	Initial
-	// Resync is the period of Options.Resync.
+	// Resync is the end of a period of Options.Resync.
 	Resync
-	// Requeue was asked for by Result.RequeueAfter or Enqueue.
+	// Requeue was requested by Result.RequeueAfter or Enqueue.
 	Requeue
 	// Retry follows an error.
 	Retry
@@ -133,7 +134,7 @@ func (c Cause) String() string {
 // MarshalText returns the name of the cause.
 func (c Cause) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
-// UnmarshalText reads the name of a cause. A name that is not known, of a later version, gives 0.
+// UnmarshalText reads the name of a cause. An unknown name, of a later version, gives 0.
 func (c *Cause) UnmarshalText(text []byte) error {
 	*c = Cause(max(0, slices.Index(causes[:], string(text))))
 	return nil
@@ -144,14 +145,14 @@ var causes = [...]string{
 	"Moved",
 }
 
-// terminalError waits for a change.
+// terminalError is an error after which the key waits for a change.
 type terminalError struct{ error }
 
 func (e terminalError) Unwrap() error { return e.error }
 
 // Terminal marks an error that only a change of an object can mend: the key is not called again
-// before one. A write of the call itself is such a change, as the call has not read what it has
-// written. Terminal(nil) is nil.
+// before such a change. A write of the call itself is one, as the call has not read the state
+// that it has written. Terminal(nil) is nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
@@ -159,7 +160,7 @@ func Terminal(err error) error {
 	return terminalError{err}
 }
 
-// retryError is tried again after a delay.
+// retryError is an error after which the key is called again when a delay has passed.
 type retryError struct {
 	error
 	after time.Duration
@@ -177,13 +178,13 @@ func RetryAfter(err error, d time.Duration) error {
 	return retryError{err, d}
 }
 
-// isTerminal reports whether an error waits for a change.
+// isTerminal reports whether the key waits for a change after an error.
 func isTerminal(err error) bool {
 	_, ok := errors.AsType[terminalError](err)
 	return ok
 }
 
-// retryAfter returns the delay that an error asks for, 0 if it asks for none.
+// retryAfter returns the delay that an error requests, 0 if it requests none.
 func retryAfter(err error) time.Duration {
 	if marked, ok := errors.AsType[retryError](err); ok {
 		return marked.after

@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Rewrite is an object of which the same fields are written again and again.
+// Rewrite is an object with fields that are written again and again.
 type Rewrite struct {
 	// Key is the key whose calls write the object, Informer the informer that holds it, and Object
 	// its key there.
@@ -25,12 +25,12 @@ type Rewrite struct {
 	// Fields are up to ten paths of the fields, as in spec.replicas; of a Secret only their first
 	// parts. A creation or deletion is "(the object)".
 	Fields []string `json:"fields"`
-	// Manager is the field manager of the calls' writes, and Other that of the others, which a loop
-	// does not have. They are empty if the cache has no managed fields of the object.
+	// Manager is the field manager of the calls' writes. Other is the field manager of the others'
+	// writes; a loop has none. Both are empty if the cache has no managed fields of the object.
 	Manager string `json:"manager,omitzero"`
 	Other   string `json:"other,omitzero"`
-	// Times is how often others have changed a field that a call had written; in a loop, how many
-	// calls that own writes had led to have changed it again.
+	// Times is the number of changes by others of a field that a call had written. In a loop, it
+	// is the number of calls that own writes led to and that changed the field again.
 	Times int       `json:"times"`
 	Since time.Time `json:"since"`
 	Last  time.Time `json:"last"`
@@ -76,8 +76,8 @@ func fieldsOf(before, after any, secret bool) []string {
 	return paths
 }
 
-// writerOf returns the field manager whose write has led from a state to the next: one that has
-// come, has more fields than before, or a later time. Times are whole seconds.
+// writerOf returns the field manager whose write has led from a state to the next: its entry is
+// new, has more fields than before, or a later time. Times are whole seconds.
 func writerOf(before, after metav1.Object) string {
 	earlier := before.GetManagedFields()
 	for _, entry := range after.GetManagedFields() {
@@ -99,7 +99,7 @@ func sizeOf(entry metav1.ManagedFieldsEntry) int {
 	return len(entry.FieldsV1.GetRawBytes())
 }
 
-// noteWrites takes note of the writes of a call that has ended.
+// noteWrites records the writes of a call that has ended.
 func (r *run[T]) noteWrites(key string, began time.Time, loops bool, writes []guard.Write) {
 	if len(writes) == 0 && r.rewrites.isIdle() {
 		return
@@ -129,7 +129,7 @@ func (r *run[T]) holder(w *guard.Write) *follower[T] {
 	return nil
 }
 
-// logNotices logs the begin and the end of fights and loops.
+// logNotices logs the beginning and the end of fights and loops.
 func (r *run[T]) logNotices(all []notice) {
 	for _, n := range all {
 		level, text := slog.LevelInfo, "others and calls do not change the same fields in turn any more"
@@ -152,7 +152,7 @@ func (r *run[T]) logNotices(all []notice) {
 	}
 }
 
-// nameOf returns the name of the informer of a number, "" if it is not followed any more.
+// nameOf returns the name of the informer with a number, "" if it is no longer followed.
 func (r *run[T]) nameOf(number uint32) string {
 	for _, f := range r.c.all() {
 		if f.number == number {

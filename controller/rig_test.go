@@ -82,7 +82,7 @@ func secret(namespace, name string) *corev1.Secret {
 	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// ownedBy makes an object be owned by another one.
+// ownedBy gives an object an owner.
 func ownedBy[T tidings.Object](obj T, owner metav1.Object, apiVersion, kind string) T {
 	obj.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),

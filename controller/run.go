@@ -22,30 +22,30 @@ type run[T tidings.Object] struct {
 	c        *Controller[T]
 	term     Term // nil without one
 	queue    *queue.Queue[why]
-	barrier  *barrier[T] // that of the controller
+	barrier  *barrier[T] // the controller's
 	lives    *lives[T]
 	writes   *firstWrites
 	rewrites *rewrites
-	tookOver bool // what the last holder of the term has written was waited for
+	tookOver bool // the run has waited for the writes of the last holder of the term
 
-	// ctx ends with the intake; calls is the context of the calls, and ends later.
+	// ctx ends when no more calls begin; calls is the context of the calls, and ends later.
 	ctx       context.Context
 	stop      context.CancelCauseFunc
 	calls     context.Context
 	endCalls  context.CancelCauseFunc
-	group     sync.WaitGroup // the goroutines but the workers
+	group     sync.WaitGroup // the goroutines other than the workers
 	callGroup sync.WaitGroup // the workers; their labels are those of calls
 
-	stale    atomic.Pointer[string]  // the informer that is out of contact for too long
-	versions map[*follower[T]]string // housekeeping's
+	stale    atomic.Pointer[string]  // the informer that has been out of contact for too long
+	versions map[*follower[T]]string // of the caches; only housekeeping uses it
 
 	mu            sync.Mutex // guards the rest
 	started       bool       // calls may begin
 	ending        bool
 	workers       int
 	alive         map[int]bool                           // the workers that have not left, by number
-	waitingFor    func() []string                        // nil for nothing
-	registrations map[*follower[T]]*tidings.Registration // nil until there is one
+	waitingFor    func() []string                        // nil: the run waits for nothing
+	registrations map[*follower[T]]*tidings.Registration // nil until the handler is added
 }
 
 func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) *run[T] {
@@ -78,7 +78,7 @@ func (r *run[T]) goes(does string, f func()) {
 	})
 }
 
-// flow returns Options.Flow, whose panics put a key into the flow "".
+// flow returns Options.Flow, or nil. If the function panics for a key, the key is in the flow "".
 func (r *run[T]) flow() func(key string) string {
 	flow := r.c.o.Flow
 	if flow == nil {
@@ -165,14 +165,15 @@ func (r *run[T]) start() error {
 	return nil
 }
 
-// waitFor sets the names in Health.WaitingFor; nil is none.
+// waitFor sets the function that returns the names for Health.WaitingFor; nil: there are no
+// names.
 func (r *run[T]) waitFor(names func() []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waitingFor = names
 }
 
-// waitForAll says that the run waits for the first informer, and those that are not synced.
+// waitForAll sets Health.WaitingFor to the first informer, and those that are not synced.
 func (r *run[T]) waitForAll(followers []*follower[T]) {
 	r.waitFor(func() (names []string) {
 		for i, f := range followers {
@@ -201,8 +202,8 @@ func (r *run[T]) setWorkers(n int) {
 	}
 }
 
-// leaves reports whether a worker has to leave, and takes note of it. It may have been one too
-// many when the queue said so, and be needed again.
+// leaves reports whether a worker has to leave, and records that it leaves. The worker may be
+// needed again since the queue sent it away.
 func (r *run[T]) leaves(n int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -213,7 +214,7 @@ func (r *run[T]) leaves(n int) bool {
 	return true
 }
 
-// everything asks for a call of every key.
+// everything requests a call of every key.
 func (r *run[T]) everything() {
 	for key := range r.c.primary.Lister().All() {
 		if r.isServed(key) {
@@ -276,7 +277,7 @@ func (r *run[T]) logLong() {
 
 // checkFollower ends the run if an informer has stopped. It reports whether every key is to be
 // called: the informer follows a new history of the server, as after the restoring of a backup, or
-// a function has failed to say which keys a change concerns.
+// a function that decides which keys a change concerns has panicked.
 func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
 	if err := f.Over(); err != nil && !f.optional {
 		r.stop(fmt.Errorf("informer %s: %w", f.Name(), err))
@@ -300,7 +301,7 @@ func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
 	return all
 }
 
-// checkStaleness finds an informer that has heard nothing for longer than MaxStaleness.
+// checkStaleness finds an informer that has received nothing for longer than MaxStaleness.
 func (r *run[T]) checkStaleness() {
 	if r.c.o.MaxStaleness == 0 {
 		return

@@ -29,8 +29,8 @@ func (s Secondary[T]) Optional() Secondary[T] {
 	return s
 }
 
-// mapper calls add with the keys that a state of a secondary object leads to. mapperFor makes
-// it at the beginning of a run, when it is known what the primary's informer holds.
+// mapper calls add with the keys that a state of a secondary object leads to. mapperFor makes it
+// at the beginning of a run, when the resource of the primary's informer is known.
 type (
 	mapper[S tidings.Object]    func(object S, add func(key string))
 	mapperFor[S tidings.Object] func(primary source.Resource) (mapper[S], error)
@@ -45,7 +45,7 @@ func Owns[T, S tidings.Object](informer *tidings.Informer[S]) Secondary[T] {
 	})
 }
 
-// ownerMapper needs the kind of the owners, which the server may have to be asked for.
+// ownerMapper needs the kind of the owners. It may have to ask the server for it.
 func ownerMapper[S tidings.Object](owners source.Resource) (mapper[S], error) {
 	if owners.Kind == "" {
 		return nil, errors.New("the kind of the owners is not known: " +
@@ -68,9 +68,10 @@ func ownerMapper[S tidings.Object](owners source.Resource) (mapper[S], error) {
 	}, nil
 }
 
-// References leads from an object to those that mention it. names returns the keys of the
-// objects that one mentions, as in "namespace/name". An index of the primary's informer keeps
-// them by what they mention, so that no change of a secondary visits all of them.
+// References leads from an object to the primaries that mention it. names returns the keys of the
+// objects that a primary mentions, as in "namespace/name". An index of the primary's informer
+// finds the primaries by the objects that they mention, so that no change of a secondary visits
+// all of them.
 func References[T, S tidings.Object](
 	informer *tidings.Informer[S], names func(T) []string,
 ) Secondary[T] {
@@ -104,11 +105,12 @@ func References[T, S tidings.Object](
 	return s
 }
 
-// anything is the index value of an object whose function has panicked: each change leads to it.
+// anything is the index value of an object for which the function has panicked: each change leads
+// to it.
 const anything = "*"
 
-// Maps leads from an object to the keys that keys returns. It is called with the state before
-// and the one after each change.
+// Maps leads from an object to the keys that keys returns. It is called with the states before
+// and after each change.
 func Maps[T, S tidings.Object](
 	informer *tidings.Informer[S], keys func(S) iter.Seq[string],
 ) Secondary[T] {
@@ -124,14 +126,14 @@ func Maps[T, S tidings.Object](
 	})
 }
 
-// Reads leads nowhere: calls read the objects, and are not called for their changes.
+// Reads leads to no key: calls read the objects, and their changes lead to no calls.
 func Reads[T, S tidings.Object](informer *tidings.Informer[S]) Secondary[T] {
 	return newSecondary(informer, func(*Controller[T]) (mapperFor[S], error) {
 		return fixed(func(S, func(string)) {}), nil
 	})
 }
 
-// fixed returns a mapper that needs to know nothing of the primary's resource.
+// fixed returns a mapper that does not depend on the primary's resource.
 func fixed[S tidings.Object](m mapper[S]) mapperFor[S] {
 	return func(source.Resource) (mapper[S], error) { return m, nil }
 }

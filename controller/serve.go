@@ -17,9 +17,9 @@ type ManagerHealth struct {
 	Election *election.Health `json:"election,omitempty"`
 	// Guard describes the guard of the controllers; nil without ManagerOptions.Guard.
 	Guard *guard.Health `json:"guard,omitempty"`
-	// Controllers describes those that are to run, in the order of Add.
+	// Controllers describes the controllers that are to run, in the order of Add.
 	Controllers []Health `json:"controllers"`
-	// Skipped has, for each controller that waits for a resource, what is missing.
+	// Skipped has the missing resource of each controller that waits for one.
 	Skipped map[string]string `json:"skipped,omitempty"`
 }
 
@@ -62,7 +62,7 @@ type check struct{ name, problem string }
 //
 // A manager is alive unless a controller has ended with an error. It is ready when its informers
 // are synced, and, if this replica holds the Lease, its controllers run: a standby is ready. With
-// ManagerOptions.Slots, those run that the group has it lead.
+// ManagerOptions.Slots, these are the controllers that the group assigns to it.
 func (m *Manager) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.live()) })

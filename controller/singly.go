@@ -7,18 +7,18 @@ import (
 	"sync"
 )
 
-// single is the state, in a manager with ManagerOptions.Slots, of a controller that the group leads as a
-// whole, on one process at a time. Manager.mu guards term and running.
+// single is the state, in a manager with ManagerOptions.Slots, of a controller that is led as a whole,
+// on one process at a time. Manager.mu guards term and running.
 type single struct {
 	changed broadcast // of term and running
-	term    *ledTerm  // the last one in which this process was to lead it, nil before
+	term    *ledTerm  // the last term in which this process was to lead it; nil before the first one
 	running bool
 }
 
 // ledTerm is the time in which this process leads a controller: a part of a membership.
 type ledTerm struct {
 	Term
-	left     map[string]string // that the last leader has left; nil: not known
+	left     map[string]string // the versions that the last leader left; nil: not known
 	resigned context.Context
 	resign   context.CancelFunc
 	started  bool // Manager.mu guards it
@@ -30,7 +30,7 @@ type ledTerm struct {
 // HandOver returns the versions that the last leader has left.
 func (t *ledTerm) HandOver() (map[string]string, bool) { return t.left, t.left != nil }
 
-// Reached takes the versions that the run leaves. A run whose calls go on leaves nothing.
+// Reached receives the versions that the run leaves. A run whose calls go on leaves none.
 func (t *ledTerm) Reached(versions map[string]string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,7 +55,8 @@ func (t *ledTerm) AfterFunc(f func()) (stop func() bool) {
 	return func() bool { defer cancel(); return unset() }
 }
 
-// outcome returns the versions that are left for the next leader: those of the last one, if no run has begun.
+// outcome returns the versions that are left for the next leader: those of the last leader, if no run
+// has begun.
 func (t *ledTerm) outcome(hasRun bool) map[string]string {
 	if !hasRun {
 		return t.left
@@ -89,7 +90,7 @@ func (m *Manager) runMember(ctx, lasting context.Context, u *unit) error {
 	return m.leadSingly(lasting, u)
 }
 
-// leadSingly runs a controller whenever the group has this process lead it, until ctx ends.
+// leadSingly runs a controller whenever the group assigns it to this process, until ctx ends.
 func (m *Manager) leadSingly(ctx context.Context, u *unit) error {
 	for {
 		t := m.nextTerm(ctx, u)
@@ -114,7 +115,7 @@ func (m *Manager) leadSingly(ctx context.Context, u *unit) error {
 	}
 }
 
-// nextTerm waits until this process is to lead a controller; nil: ctx has ended before.
+// nextTerm waits until this process is to lead a controller. It returns nil if ctx ends first.
 func (m *Manager) nextTerm(ctx context.Context, u *unit) *ledTerm {
 	for {
 		changed := u.single.changed.wait()
@@ -201,7 +202,7 @@ func (m *Manager) prepare(ctx context.Context, name string) error {
 	return nil
 }
 
-// unitOf returns the controller of a name, nil if there is none.
+// unitOf returns the controller with a name, or nil.
 func (m *Manager) unitOf(name string) (*unit, Runner) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -224,7 +225,7 @@ func (m *Manager) begin(name string, membership Term, left map[string]string) {
 	u.single.changed.send()
 }
 
-// resign ends what begin has begun.
+// resign ends the term that begin has begun.
 func (m *Manager) resign(ctx context.Context, name string) (map[string]string, error) {
 	u, runner := m.unitOf(name)
 	m.mu.Lock()
@@ -272,7 +273,7 @@ func (s *Slots) Lead(name string, versions map[string]string) {
 }
 
 // Resign ends the run of a controller. It returns when no call runs, with the versions that the next
-// one to lead it has to reach.
+// leader has to reach.
 func (s *Slots) Resign(ctx context.Context, name string) (map[string]string, error) {
 	return s.leadingManager().resign(ctx, name)
 }

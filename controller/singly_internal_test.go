@@ -13,7 +13,8 @@ type openTerm struct{ context.Context }
 
 func (openTerm) Remaining() time.Duration { return time.Hour }
 
-// TestS7_AWriteOfASingleControllerNeedsNoGoroutine: its term calls functions as that of the membership does.
+// TestS7_AWriteOfASingleControllerNeedsNoGoroutine: its term calls functions as the term of the
+// membership does.
 func TestS7_AWriteOfASingleControllerNeedsNoGoroutine(t *testing.T) {
 	for _, has := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
-// slotCalls are the calls of a controller by slot, and the slots for which calls may begin. It
-// outlives runs, as a call may.
+// slotCalls counts the running calls of a controller by slot, and has the slots for which calls
+// may begin. It outlives runs, as a call may.
 type slotCalls struct {
 	changed broadcast // a slot has become idle, or a run has started or ended
 
@@ -60,7 +60,7 @@ func (s *slotCalls) expect(owned []slot.Owned) (waits []*opening) {
 	return waits
 }
 
-// opened ends a wait. It returns the slots that are still expected by it, which are open now.
+// opened ends a wait. It opens the slots that are still part of the wait, and returns them.
 func (s *slotCalls) opened(w *opening) (slots slot.Set) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -74,7 +74,7 @@ func (s *slotCalls) opened(w *opening) (slots slot.Set) {
 	return slots
 }
 
-// close lets no more calls begin for slots. It reports false if the versions of one of them are not
+// close prevents further calls for slots. It reports false if the versions of one of them are not
 // known yet.
 func (s *slotCalls) close(slots slot.Set) (known bool) {
 	s.mu.Lock()
@@ -157,7 +157,7 @@ func (s *slotCalls) report(made *[slot.Count]float64) slot.Set {
 	return s.open
 }
 
-// describe says which slots are open and which are expected.
+// describe sets the open and the expected slots.
 func (s *slotCalls) describe(h *Health) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

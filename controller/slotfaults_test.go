@@ -49,7 +49,8 @@ func TestS2_VersionsOutlastARemovedSecondary(t *testing.T) {
 	})
 }
 
-// TestS5_ASlotWhoseChangesDoNotComeIsNotInOrder has the server refuse the lists and watches of an informer.
+// TestS5_ASlotWhoseChangesDoNotComeIsNotInOrder has a server that refuses the lists and watches of an
+// informer.
 func TestS5_ASlotWhoseChangesDoNotComeIsNotInOrder(t *testing.T) {
 	var log calls
 	inSlots(t, controller.ByNamespace, options{}, isCalled(&log), func(
@@ -83,7 +84,7 @@ func TestS5_ASlotWhoseChangesDoNotComeIsNotInOrder(t *testing.T) {
 }
 
 // TestC03_AnAbortedTakeOverLeavesNoVersions has a holder that follows a crash, and ends before it has
-// asked the server: what the crashed one wrote is not known to it, nor to the next.
+// asked the server: neither it nor the next holder knows the writes of the crashed one.
 func TestC03_AnAbortedTakeOverLeavesNoVersions(t *testing.T) {
 	for known, want := range map[bool]map[string]string{false: nil, true: {"configmaps": "9999"}} {
 		inWorld(t, func(w *world) {
@@ -113,7 +114,7 @@ func TestC03_AnAbortedTakeOverLeavesNoVersions(t *testing.T) {
 }
 
 // TestS2_CallsThatOutlastTheRunLeaveNoVersions has a controller that is led singly, whose call goes on
-// after the run has ended: what it has written is in no version that is left.
+// after the run has ended: no version that is left covers its writes.
 func TestS2_CallsThatOutlastTheRunLeaveNoVersions(t *testing.T) {
 	inWorld(t, func(w *world) {
 		x := create(w, configMap("default", "x"))
@@ -152,8 +153,8 @@ func TestS2_CallsThatOutlastTheRunLeaveNoVersions(t *testing.T) {
 	})
 }
 
-// TestC11_AManagerOfAGroupCountsWhatIsLedSingly has more controllers than a group leads, most of which
-// have slots.
+// TestC11_AManagerOfAGroupCountsWhatIsLedSingly has more controllers than a group can lead, most of
+// which have slots.
 func TestC11_AManagerOfAGroupCountsWhatIsLedSingly(t *testing.T) {
 	inWorld(t, func(w *world) {
 		s := controller.NewSlots(controller.ByNamespace)

@@ -16,10 +16,11 @@ import (
 	"github.com/tidings-go/tidings/internal/written"
 )
 
-// drainPeriod is how often a drain looks whether the caches show the writes of its keys.
+// drainPeriod is the period at which a drain checks whether the caches show the writes of its
+// keys.
 const drainPeriod = 20 * time.Millisecond
 
-// errTerm is returned for a run under the term of an election.
+// errTerm is the error of a run under the term of an election.
 var errTerm = errors.New("a controller with Options.Slots has the terms of its group: " +
 	"run it without an election, on each replica")
 
@@ -101,7 +102,7 @@ func (c *Controller[T]) serve(owned []slot.Owned) {
 
 func (c *Controller[T]) pause(slots slot.Set) (known bool) { return c.slots.close(slots) }
 
-// drain waits until no call for slots runs, and the caches show what such calls have written. It
+// drain waits until no call for slots runs, and the caches show the writes of such calls. It
 // returns the newest versions by resource. If the term is closed, it waits for the calls alone.
 func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[string]string, error) {
 	if !c.slots.awaitIdle(ctx, slots) {
@@ -195,7 +196,8 @@ func (f *follower[T]) isCutOff() bool {
 	return !f.optional && h.Failures > 0 && !h.FailingSince.IsZero() && time.Since(h.FailingSince) > lateAfter
 }
 
-// isInOrder is report for a controller that is led as a whole.
+// isInOrder is the counterpart of report for a controller that is led as a whole: it reports
+// whether the controller is in order.
 func (c *Controller[T]) isInOrder() bool {
 	r := c.current()
 	return r != nil && r.hasStarted() && r.isCurrent() && len(r.queue.Late(lateAfter)) == 0
@@ -223,8 +225,8 @@ func (c *Controller[T]) isIdle() (err error) {
 	return err
 }
 
-// slotOf returns the slot of the object that the next call of a key is for: by UID, that of the
-// object that calls of the run were made for, or else of the cached one. ok is false without either.
+// slotOf returns the slot of the object of the next call of a key. By UID, this is the object that
+// calls of the run were made for, or else the cached one. ok is false without either.
 func (c *Controller[T]) slotOf(r *run[T], key string) (n int, ok bool) {
 	by := c.o.Slots.by
 	if by == ByNamespace {
@@ -285,13 +287,13 @@ func (r *run[T]) open(w *opening) {
 	}
 }
 
-// enter begins a call for a slot. It reports false if the key is not served.
+// enter begins a call for a key, and returns its slot. It reports false if the key is not served.
 func (r *run[T]) enter(key string) (n int, ok bool) {
 	n, ok = r.c.slotOf(r, key)
 	return n, ok && r.c.slots.begin(n)
 }
 
-// leaveOut keeps a key whose slot is closed, if calls were made for it: the slot may be served again.
+// leaveOut parks a key whose slot is closed, if calls were made for it: the slot may be served again.
 func (r *run[T]) leaveOut(key string) queue.Outcome {
 	if _, called := r.lives.reconciled(key); called {
 		return queue.Outcome{Result: queue.Park}

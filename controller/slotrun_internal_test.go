@@ -16,8 +16,8 @@ import (
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
-// TestS2_ADrainLeavesNoKeyBehind drains a slot before the caches show what its call has written, and drops
-// it: the barrier looks at the key no more.
+// TestS2_ADrainLeavesNoKeyBehind drains a slot before the caches show the writes of its call, and drops
+// it: the barrier no longer checks the key.
 func TestS2_ADrainLeavesNoKeyBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		must := func(err error) {

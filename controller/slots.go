@@ -20,22 +20,23 @@ const (
 	// ByNamespace puts all objects of a namespace into one slot, so that an object is with those
 	// that it owns.
 	ByNamespace = slot.Namespace
-	// ByUID divides evenly, also objects without a namespace. An object that is created again has
-	// another slot: the call for the end of one and those for the next may be made by two
-	// processes at a time.
+	// ByUID divides objects evenly, also those without a namespace. An object that is created
+	// again has another slot: the call for the end of one and those for the next may be made by
+	// two processes at a time.
 	ByUID = slot.UID
 )
 
 const (
-	// loadHalf is the time after which a call counts half for the load of its slot. It is that for
-	// which a planner watches loads.
+	// loadHalf is the time after which a call counts half for the load of its slot. A planner
+	// watches loads for the same time.
 	loadHalf = 2 * time.Minute
-	// loadBase is added to the calls of each slot that is served, so that few calls move nothing.
+	// loadBase is added to the calls of each slot that is served, so that few calls do not move
+	// slots.
 	loadBase = 10
-	// lateAfter is how long a key of a slot that is in order waits at most.
+	// lateAfter is the longest wait of a key in a slot that is in order.
 	lateAfter = time.Minute
-	// leaveGrace is how long a controller goes on after the end of Run's context, until the others
-	// of the group have taken its slots. A kubelet gives a pod as long.
+	// leaveGrace is the longest time for which a controller goes on after the end of Run's
+	// context, until the others of the group have taken its slots. A kubelet gives a pod as long.
 	leaveGrace = 30 * time.Second
 )
 
@@ -47,8 +48,8 @@ const (
 //	group, err := shard.Join(ctx, config, slots, shard.Options{…})
 //	err = c.Run(ctx)
 //
-// Controllers of a manager that has it as ManagerOptions.Slots, and that have no slots themselves, are
-// led as a whole by one process each.
+// Controllers without Options.Slots, of a manager with this value as ManagerOptions.Slots, are led as
+// a whole by one process each.
 //
 // Begin, Warm, Serve, Drain, Drop and Report are for the group, and so are Controllers, Prepare, Lead
 // and Resign. Make the controllers and the manager before Join: a slot is taken once they all run.
@@ -62,15 +63,15 @@ type Slots struct {
 
 	mu      sync.Mutex // guards the rest; none of the controllers' is taken under it
 	members []slotted
-	manager *Manager           // whose controllers are led singly; nil without one
-	term    Term               // that of the last membership, nil before
-	owned   map[int]slot.Owned // those served, until they are drained
-	paused  slot.Set           // of these, the ones that are being drained, or whose drain failed
+	manager *Manager           // the manager whose controllers are led singly; nil without one
+	term    Term               // the term of the last membership, nil before
+	owned   map[int]slot.Owned // the slots that are served, until they are drained
+	paused  slot.Set           // the owned slots that are being drained, or whose drain failed
 	loads   [slot.Count]float64
-	aged    time.Time // when the loads were brought up to date
+	aged    time.Time // the time at which the loads were brought up to date
 }
 
-// slotted is a controller of a Slots.
+// slotted is a controller with Options.Slots.
 type slotted interface {
 	Name() string
 	setDefaultTerm(t Term)
@@ -89,13 +90,13 @@ func NewSlots(by slot.Key) *Slots {
 }
 
 // Held returns the slots that this process serves or is to serve, for the Selection of informers that
-// need the objects of these slots alone:
+// need only the objects of these slots:
 //
 //	pods, err := tidings.For[*corev1.Pod](factory, tidings.Selection{Slots: slots.Held()})
 //
-// By namespace, that may be the informer of the controller and all others whose objects are in the
-// namespaces of those that they lead to. By UID, it may be that of the controller alone: what an
-// object owns has other UIDs.
+// By namespace, these may be the informer of the controller and all others whose objects are in
+// the same namespace as the primaries that they lead to. By UID, only the informer of the
+// controller may have it: the objects that a primary owns have other UIDs.
 func (s *Slots) Held() *tidings.Slots { return s.held }
 
 // check returns an error if objects cannot be divided by the key.
@@ -114,8 +115,8 @@ func (s *Slots) check(primary inspect.Informer, hasGuard bool) error {
 	return s.checkScope(primary.Name(), primary.Resource())
 }
 
-// checkSecondary returns an error if the objects of a secondary that a key needs may be with another
-// process. s may be nil.
+// checkSecondary returns an error if this process may lack objects of a secondary that a key needs,
+// as they may be with another process. s may be nil.
 func (s *Slots) checkSecondary(f inspect.Informer) error {
 	held := f.Slots()
 	switch {
@@ -131,7 +132,8 @@ func (s *Slots) checkSecondary(f inspect.Informer) error {
 	return nil
 }
 
-// checkScope returns an error if the objects of a resource are known to have no key.
+// checkScope returns an error if the objects of a resource are known to lack the key by which
+// they are divided.
 func (s *Slots) checkScope(informer string, r source.Resource) error {
 	if s.by == ByNamespace && r.Scope == source.ScopeCluster {
 		return fmt.Errorf("the objects of informer %s have no namespace, and Options.Slots divides "+
@@ -157,7 +159,7 @@ func (s *Slots) snapshot() ([]slotted, Term) {
 	return slices.Clone(s.members), s.term
 }
 
-// Begin begins a membership. Calls and writes of it are made under the term.
+// Begin begins a membership. Its calls and writes are made under the term.
 func (s *Slots) Begin(t Term) {
 	s.mu.Lock()
 	s.term = t
@@ -172,7 +174,7 @@ func (s *Slots) Begin(t Term) {
 	s.changed.send()
 }
 
-// next waits for a membership after the last one. It returns nil if ctx ends before.
+// next waits for a membership after the last one. It returns nil if ctx ends first.
 func (s *Slots) next(ctx context.Context, last Term) Term {
 	for {
 		changed := s.changed.wait()
@@ -187,7 +189,7 @@ func (s *Slots) next(ctx context.Context, last Term) Term {
 	}
 }
 
-// awaitTaken waits until the group has taken all slots. Those that are being drained are not taken yet:
+// awaitTaken waits until the group has taken all slots. Slots that are being drained are not taken yet:
 // a controller has to follow its writes, and to ask the server about them.
 func (s *Slots) awaitTaken(ctx context.Context) {
 	for {
@@ -226,8 +228,8 @@ func (s *Slots) Warm(ctx context.Context, slots slot.Set) error {
 	return nil
 }
 
-// Serve begins to call the keys of slots, each of them once: as soon as the caches have reached the
-// versions, bounded as at the beginning of an election's term.
+// Serve begins to call the keys of slots, each of them once, as soon as the caches have reached the
+// versions. The wait is bounded as at the beginning of an election's term.
 func (s *Slots) Serve(owned []slot.Owned) {
 	s.mu.Lock()
 	for _, o := range owned {
@@ -253,10 +255,10 @@ func (s *Slots) serving() (owned []slot.Owned) {
 	return owned
 }
 
-// Drain takes no more keys of slots. It returns once no call for them runs and the caches show what
-// their calls have written, with versions that the next owner has to reach: those at which the writes
-// of this process showed, and those that it has itself waited for. Nil are not known. After an error,
-// Serve may be called again.
+// Drain begins no more calls for slots. It returns once no call for them runs and the caches show the
+// writes of their calls. The result is the versions that the next owner has to reach: those at which
+// the writes of this process showed, and those that this process waited for. Nil means that they are
+// not known. After an error, Serve may be called again.
 func (s *Slots) Drain(ctx context.Context, slots slot.Set) (map[string]string, error) {
 	s.mu.Lock()
 	s.paused = s.paused.Union(slots)
@@ -290,7 +292,7 @@ func (s *Slots) Drain(ctx context.Context, slots slot.Set) (map[string]string, e
 	return versions, nil
 }
 
-// Drop forgets the keys of slots. Their objects leave the informers with Held, and are not taken for
+// Drop forgets the keys of slots. Their objects leave the informers with Held, and do not count as
 // deleted.
 func (s *Slots) Drop(slots slot.Set) {
 	s.mu.Lock()
@@ -305,16 +307,17 @@ func (s *Slots) Drop(slots slot.Set) {
 	s.held.Remove(slots)
 }
 
-// Report returns the slots that are in order in all controllers: the informers are synced, have reached
-// the versions, and have not failed to list and watch for longer than a minute, and no key has been ready
-// or held back for longer, nor has a change waited longer for the end of the running call of its key.
+// Report returns the slots that are in order in all controllers. A slot is in order if the informers
+// are synced, have reached the versions, and have not failed to list and watch for longer than a
+// minute. Besides, no key of the slot has been ready or held back for longer than that, and no change
+// has waited longer for the end of the running call of its key.
 //
-// The load of a slot is ten and the number of its calls, each of which counts half as much every two
-// minutes. Without the ten, a few calls of an idle group would move its slots to and fro.
-// Calls are what a move takes along: unlike their durations, they do not depend on the machine, and
-// unlike the number of objects they say which namespaces are busy. A call counts if something else has
-// led to it than the move of the slot or the echo of an own write: a move makes such calls, and must
-// not lead to the next move.
+// The load of a slot is ten plus the number of its calls; the weight of a call halves every two
+// minutes. Without the ten, a few calls of an idle group would move its slots to and fro. Calls
+// measure the work that a move takes along: unlike their durations, they do not depend on the machine,
+// and unlike the number of objects they show which namespaces are busy. A call counts if something
+// else has led to it than the move of the slot or the echo of an own write: a move makes such calls,
+// and must not lead to the next move.
 func (s *Slots) Report() (inOrder slot.Set, loads [slot.Count]float64) {
 	for _, o := range s.serving() {
 		inOrder.Add(o.Number)

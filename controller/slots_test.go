@@ -27,7 +27,7 @@ func slotsOf(namespaces ...string) (s slot.Set) {
 	return s
 }
 
-// owned returns slots with versions that are known, and are those of nothing.
+// owned returns slots with known versions, which are empty.
 func owned(s slot.Set) (all []slot.Owned) {
 	for n := range s.Slots() {
 		all = append(all, slot.Owned{Number: n, Epoch: 1, Versions: map[string]string{}})
@@ -127,8 +127,8 @@ func TestS2_ADrainWaitsForCallsAndTheirWrites(t *testing.T) {
 	})
 }
 
-// TestS2_ADrainOutlastsTheEndOfTheRun: a process ends, and its slots are drained before its controller
-// learns of that. The controller has to find out whether the last write was applied.
+// TestS2_ADrainOutlastsTheEndOfTheRun: a process ends while one of its slots is drained. The
+// controller goes on until it has found out whether the last write was applied.
 func TestS2_ADrainOutlastsTheEndOfTheRun(t *testing.T) {
 	inWorld(t, func(w *world) {
 		x := create(w, configMap("a", "x"))
@@ -160,7 +160,7 @@ func TestS2_ADrainOutlastsTheEndOfTheRun(t *testing.T) {
 }
 
 // TestS2_VersionsArePassedOn drains a slot whose calls have written nothing: the next owner has to
-// reach what this one had to reach.
+// reach the versions that this one had to reach.
 func TestS2_VersionsArePassedOn(t *testing.T) {
 	var log calls
 	inSlots(t, controller.ByNamespace, options{}, isCalled(&log), func(
@@ -184,7 +184,7 @@ func TestS2_VersionsArePassedOn(t *testing.T) {
 	})
 }
 
-// TestS2_NoCallBeforeTheVersions serves slots with versions that the cache has yet to reach.
+// TestS2_NoCallBeforeTheVersions serves slots with versions that the cache has not reached yet.
 func TestS2_NoCallBeforeTheVersions(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, configMap("a", "x"))
@@ -313,8 +313,8 @@ func TestS6_ByUIDARecreatedObjectHasAnotherSlot(t *testing.T) {
 		log.expect(t)
 		s.Serve(owned(at(second)))
 		log.expect(t, "a/x 3 false")
-		// The end is not called for once the slot is drained: it is forgotten, and the next object of
-		// the key is called for.
+		// There is no call for the end once the slot is drained: the end is forgotten, and the next
+		// call of the key is for its next object.
 		_, err := s.Drain(w.ctx, at(second))
 		fatal(t, err)
 		deleted(w, "a", "x")
@@ -326,7 +326,7 @@ func TestS6_ByUIDARecreatedObjectHasAnotherSlot(t *testing.T) {
 	})
 }
 
-// createOutside creates the ConfigMap a/x, as often as needed until it is not in some slots.
+// createOutside creates the ConfigMap a/x, again and again until it is not in some slots.
 func createOutside(w *world, slots slot.Set, state string) *corev1.ConfigMap {
 	w.Helper()
 	for {

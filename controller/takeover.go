@@ -10,16 +10,17 @@ import (
 const (
 	// handOverWait bounds the wait for the versions that the last holder of a term has left.
 	handOverWait = askAfter
-	// crashWait bounds the wait for the server's versions if it has left none. Nobody knows
-	// whether anything was written, and a quiet collection shows its version once a minute.
+	// crashWait bounds the wait for the server's versions if the last holder has left none. It is
+	// not known whether there were writes, and a quiet collection shows its version once a
+	// minute.
 	crashWait = time.Second
 	// outcomeWait bounds the wait for the versions of the last writes at the end of a term. The
 	// server is asked a second after its answer to a write that failed.
 	outcomeWait = 2 * time.Second
 )
 
-// left returns the versions that the last holder of the term has left. known is true as well for a term
-// that has none.
+// left returns the versions that the last holder left. Without a HandOver method, has is false and
+// known is true.
 func (r *run[T]) left() (versions map[string]string, known, has bool) {
 	t, has := r.term.(interface {
 		HandOver() (map[string]string, bool)
@@ -41,8 +42,8 @@ func (r *run[T]) takeOver() {
 	r.tookOver = r.ctx.Err() == nil
 }
 
-// reach waits, bounded, until the caches show the state of versions by resource; of the server's if
-// they are not known. It returns what it has waited for.
+// reach waits, bounded, until the caches have reached versions by resource; the server's versions,
+// if these are not known. It returns the versions that it has waited for.
 func (r *run[T]) reach(versions map[string]string, known bool) map[string]string {
 	level, bound := slog.LevelInfo, handOverWait
 	if !known {
@@ -105,8 +106,9 @@ func (r *run[T]) newest() map[string]string {
 
 // handOver gives the newest versions that calls have written to the term, for the next holder, and those
 // that the last holder has left. The version of a delete is known when the cache shows it, and that of a
-// write without an answer when the server was asked. If that takes longer than outcomeWait, the term is
-// given nil; so it is if the last holder has left none, and the run has ended before it knew the server's.
+// write without an answer when the server was asked. The term receives nil if that takes longer than
+// outcomeWait, or if the last holder has left no versions and the run has ended before it had those of
+// the server.
 func (r *run[T]) handOver() {
 	t, ok := r.term.(interface{ Reached(map[string]string) })
 	if !ok || r.term.Err() != nil {
@@ -149,7 +151,7 @@ func (b *barrier[T]) written() map[string]string {
 	return maps.Clone(b.newest)
 }
 
-// reached takes note of versions that the caches were waited for to reach.
+// reached records versions that the run has waited for.
 func (b *barrier[T]) reached(versions map[string]string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -158,7 +160,7 @@ func (b *barrier[T]) reached(versions map[string]string) {
 	}
 }
 
-// forgetVersions forgets the versions that were written. The server has another history.
+// forgetVersions forgets the versions that were written, as the server has another history.
 func (b *barrier[T]) forgetVersions() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

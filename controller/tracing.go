@@ -7,7 +7,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// startSpan starts the span of a call, if there is a tracer. end ends it.
+// startSpan starts the span of a call, if there is a tracer. The function end ends it.
 func (r *run[T]) startSpan(
 	ctx context.Context, request Request[T],
 ) (traced context.Context, end func(Result, error)) {

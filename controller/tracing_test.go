@@ -30,7 +30,7 @@ type span struct {
 
 func (s span) End(err error, attrs ...slog.Attr) { s.log.add("%s %v %v", s.began, attrs, err) }
 
-// TestSpansOfCalls has a call that fails, one that panics and one that asks for another.
+// TestSpansOfCalls has a call that fails, one that panics and one that requests another call.
 func TestSpansOfCalls(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, configMap("a", "x"))

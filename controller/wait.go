@@ -8,7 +8,7 @@ import (
 	"github.com/tidings-go/tidings/internal/written"
 )
 
-// broadcast wakes the waits for successful calls.
+// broadcast wakes all goroutines that wait for a change.
 type broadcast struct {
 	mu   sync.Mutex // guards next
 	next chan struct{}
@@ -36,8 +36,8 @@ func (b *broadcast) send() {
 // WaitUntilReconciled waits until a call for a key has succeeded that began with the given
 // resource version of the object or a later one. If the object does not exist at that version,
 // it waits until the calls for its end have succeeded. A version that Options.Ignore ignores
-// leads to no call, and is not reached. It is for tests and scripts; a controller that does not
-// run is waited for.
+// leads to no call, and is not reached. It is for tests and scripts. It also waits while the
+// controller does not run.
 func (c *Controller[T]) WaitUntilReconciled(ctx context.Context, key, version string) error {
 	for {
 		changed := c.succeeded.wait()

@@ -8,8 +8,9 @@ import (
 )
 
 const (
-	// fightAfter is how often others must have changed a field that a call had written, and
-	// loopAfter how many calls in a row must have changed a field because of own writes.
+	// fightAfter is the number of changes by others of a field that a call had written which make
+	// a fight. loopAfter is the number of calls in a row which changed a field because of own
+	// writes that make a loop.
 	fightAfter, loopAfter = 5, 10
 	// restAfter is the longest time between two such changes. After it, a fight or loop is over.
 	restAfter = 10 * time.Minute
@@ -19,7 +20,8 @@ const (
 	// clearedAfter is the number of writes without a sign of a fight or loop after which its states
 	// are no longer compared.
 	clearedAfter = 4
-	// watchedFor is how long an object is watched at least, if another one is to be watched.
+	// watchedFor is the least time for which an object is watched before another one may take its
+	// place.
 	watchedFor = time.Minute
 
 	// maxWatched bounds the objects that are watched, maxFields their fields that are counted,
@@ -31,8 +33,8 @@ const (
 // wholeObject is the path of a creation or deletion.
 const wholeObject = "(the object)"
 
-// rewrites finds the objects that calls write again and again (C12). Of an object that was written
-// twice, it compares the states that come, until it is clear that no field of it flaps.
+// rewrites finds the objects that calls write again and again (C12). It compares the states of an
+// object that was written twice, until it is clear that none of its fields flaps.
 type rewrites struct {
 	ids atomic.Pointer[watchedIDs] // the keys of watched
 
@@ -43,7 +45,8 @@ type rewrites struct {
 
 // watchedIDs are the objects that are watched, for events, which take no lock. It does not change.
 type watchedIDs struct {
-	// some tells most other objects by their last characters: a look into the map costs more.
+	// some excludes most other objects, by the last characters of their keys: a look into the map
+	// costs more.
 	some [256]bool
 	all  map[objectID]bool
 }
@@ -70,18 +73,18 @@ type watchedObject struct {
 	since, written time.Time
 	manager, other string // the field managers of own writes, and of the others'
 	states         []state
-	own            []ownWrite // those whose states have not come
+	own            []ownWrite // the writes whose states have not come
 	clear          int        // own writes since the last sign of a fight or loop
 	fields         map[string]*field
-	fights, loops  bool // it was logged that it does
+	fights, loops  bool // a fight or a loop was logged
 }
 
 // state is a state of a watched object that has come.
 type state struct {
-	version, deleted string // as a change has them
+	version, deleted string // as in change
 	at               time.Time
 	manager          string
-	fields           []string // the paths of those that differ from the state before
+	fields           []string // the paths of the fields that differ from the state before
 }
 
 // ownWrite is a write of a call that has ended.
@@ -89,7 +92,7 @@ type ownWrite struct {
 	objectID
 	version, uid  string
 	gone, unknown bool
-	loops         bool // only own writes had led to the call
+	loops         bool // the call had no reasons but own writes
 }
 
 func (w ownWrite) made(s state) bool {
@@ -102,8 +105,8 @@ func (w ownWrite) made(s state) bool {
 // field is a field of a watched object.
 type field struct {
 	own    bool   // its last change was an own write
-	undone repeat // changes of others after an own write
-	looped repeat // own writes that own writes have led to
+	undone repeat // the changes of others after an own write
+	looped repeat // the own writes that own writes have led to
 }
 
 // repeat counts changes that follow each other within restAfter.
@@ -132,7 +135,7 @@ func (s *rewrites) watches(id objectID) bool { return s.ids.Load().has(id) }
 // isIdle reports whether no object is watched.
 func (s *rewrites) isIdle() bool { return len(s.ids.Load().all) == 0 }
 
-// publishIDs is called when another object is watched, or one is no more.
+// publishIDs is called when another object is watched, or one is no longer watched.
 func (s *rewrites) publishIDs() {
 	ids := &watchedIDs{all: make(map[objectID]bool, len(s.watched))}
 	for id := range s.watched {
@@ -141,7 +144,7 @@ func (s *rewrites) publishIDs() {
 	s.ids.Store(ids)
 }
 
-// came keeps a state of a watched object until it is known who has made it.
+// came keeps a state of a watched object until its writer is known.
 func (s *rewrites) came(id objectID, st state) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -155,14 +158,14 @@ func (s *rewrites) came(id objectID, st state) {
 	o.states = append(o.states, st)
 }
 
-// notice is the begin or the end of a fight or loop.
+// notice is the beginning or the end of a fight or loop.
 type notice struct {
 	Rewrite
 	id           objectID
 	loop, begins bool
 }
 
-// ended takes note of a call of a key with its writes. It returns the fights and loops that have
+// ended records a call of a key with its writes. It returns the fights and loops that have
 // begun.
 func (s *rewrites) ended(key string, began time.Time, loops bool, writes []ownWrite) (all []notice) {
 	s.mu.Lock()
@@ -244,8 +247,8 @@ func (s *rewrites) drop(id objectID) {
 	s.publishIDs()
 }
 
-// expire returns the fights and loops that are over, and drops the objects that are not written any
-// more.
+// expire returns the fights and loops that are over, and drops the objects that are no longer
+// written.
 func (s *rewrites) expire() (all []notice) {
 	if s.isIdle() {
 		return nil
@@ -262,7 +265,7 @@ func (s *rewrites) expire() (all []notice) {
 	return all
 }
 
-// list returns the present fights and loops, in the order of their begin.
+// list returns the present fights and loops, the oldest first.
 func (s *rewrites) list() (all []notice) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,8 +282,8 @@ func (s *rewrites) list() (all []notice) {
 	return all
 }
 
-// attribute decides of the states that have come who has made them. One that no ended call has
-// written, and that was there before the last call began, is a change of others.
+// attribute finds the writers of the states that have come. A state that no ended call has
+// written, and that came before the last call began, is a change of others.
 func (o *watchedObject) attribute(began time.Time) {
 	for len(o.states) > 0 {
 		st := o.states[0]
@@ -298,7 +301,7 @@ func (o *watchedObject) attribute(began time.Time) {
 	}
 }
 
-// changed takes note of the fields that an own write has changed.
+// changed records the fields that an own write has changed.
 func (o *watchedObject) changed(st state, loops bool) {
 	o.manager = st.manager
 	for path, f := range o.fields {
@@ -325,7 +328,7 @@ func (o *watchedObject) changed(st state, loops bool) {
 	}
 }
 
-// undone takes note of the fields that others have changed.
+// undone records the fields that others have changed.
 func (o *watchedObject) undone(st state) {
 	for _, path := range st.fields {
 		if f := o.fields[path]; f != nil && f.own {
@@ -335,7 +338,7 @@ func (o *watchedObject) undone(st state) {
 	}
 }
 
-// rest takes note that own writes do not lead to each other any more.
+// rest ends the rows of own writes that lead to each other, unless they are loops already.
 func (o *watchedObject) rest() {
 	for _, f := range o.fields {
 		f.rest()

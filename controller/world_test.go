@@ -29,7 +29,7 @@ type world struct {
 	client  kubernetes.Interface
 }
 
-// inWorld runs a test in a bubble with a world. What was started ends with it.
+// inWorld runs a test in a bubble with a world. Everything that was started ends with it.
 func inWorld(t *testing.T, test func(*world)) {
 	synctest.Test(t, func(t *testing.T) {
 		server := apisim.Start(t)
@@ -62,7 +62,7 @@ func fatal(t *testing.T, err error) {
 	}
 }
 
-// informer returns an informer of everything of a type.
+// informer returns an informer of all objects of a type.
 func informer[T tidings.Object](w *world) *tidings.Informer[T] {
 	w.Helper()
 	i, err := tidings.For[T](w.factory, tidings.Selection{})
@@ -119,7 +119,7 @@ func (c *calls) add(format string, args ...any) {
 	c.log = append(c.log, fmt.Sprintf(format, args...))
 }
 
-// take returns the log, which begins anew.
+// take returns the log, and empties it.
 func (c *calls) take() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -135,8 +135,8 @@ var (
 	discard   = slog.New(slog.DiscardHandler)
 )
 
-// delayWatches makes every event of a watch late, but no list. It is called before informers are
-// asked for.
+// delayWatches makes every event of a watch late, but no list. Call it before asking for
+// informers.
 func delayWatches(w *world, resource string, d time.Duration) {
 	w.Helper()
 	var err error

@@ -11,7 +11,8 @@ import (
 	"github.com/tidings-go/tidings/internal/lease"
 )
 
-// campaign waits until it has won a term, ctx ends, or only a change of the cluster could help.
+// campaign waits until it has won a term, or ctx ends, or it meets an error that only a change of
+// the cluster can mend.
 func (e *Elector) campaign(ctx context.Context) (*Term, error) {
 	e.enter(Standby)
 	for failures := 1; e.waitFree(ctx); failures++ {
@@ -64,8 +65,8 @@ func (e *Elector) waitFree(ctx context.Context) bool {
 }
 
 // take tries to write this candidate into the Lease, at the version at which the view shows that
-// it may. It returns no term if somebody else was faster. The verb is that of its request. The end
-// of ctx does not end the request, which would leave a Lease that nobody releases.
+// it is free. It returns no term if another candidate was faster. verb is the verb of its request.
+// The end of ctx does not end the request, as this could leave a Lease that no process releases.
 func (e *Elector) take(ctx context.Context) (t *Term, verb string, err error) {
 	ctx = context.WithoutCancel(ctx)
 	e.mu.Lock()
@@ -84,7 +85,7 @@ func (e *Elector) take(ctx context.Context) (t *Term, verb string, err error) {
 		verb, send, wanted = "update", e.client.Update, seen.DeepCopy()
 		received, _ = handedOver(seen)
 	}
-	e.renewal(identity)(wanted) //nolint:errcheck // it returns none
+	e.renewal(identity)(wanted) //nolint:errcheck // its error is always nil
 	sent := e.clock.Now()
 	got, err := send(ctx, wanted)
 	if err == nil {
@@ -94,7 +95,7 @@ func (e *Elector) take(ctx context.Context) (t *Term, verb string, err error) {
 		return nil, verb, err
 	}
 	if expired {
-		e.follower.Restart() // it did not show a renewal
+		e.follower.Restart() // the watch did not show a renewal
 	}
 	if readErr := e.read(ctx); readErr != nil {
 		err = readErr

@@ -15,10 +15,10 @@ import (
 	"github.com/tidings-go/tidings/internal/lease/leasetest"
 )
 
-// original is client-go's elector, as the core components run it.
+// original is client-go's elector, with the options of the core components.
 type original struct {
 	stop context.CancelFunc
-	led  chan time.Time // receives when it began to lead
+	led  chan time.Time // receives the time at which it began to lead
 	done chan struct{}
 }
 
@@ -62,7 +62,7 @@ func (w *world) original(name string, release bool) *original {
 	return o
 }
 
-// leads waits until it leads and returns when it began to.
+// leads waits until it leads, and returns the time at which it began to lead.
 func (w *world) leads(o *original) time.Time {
 	w.Helper()
 	select {
@@ -138,8 +138,8 @@ func TestC11_DowngradeToClientGosElector(t *testing.T) {
 	}
 }
 
-// TestC11_NoHandOverThroughClientGosElector has its elector keep the annotation of an earlier
-// holder on the Lease.
+// TestC11_NoHandOverThroughClientGosElector: client-go's elector keeps the annotation of an
+// earlier holder on the Lease.
 func TestC11_NoHandOverThroughClientGosElector(t *testing.T) {
 	bubble(t, func(t *world) {
 		a := t.start(options("a"), 0)

@@ -76,7 +76,7 @@ func TestC10_ADeadConnectionDoesNotEndATerm(t *testing.T) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			server.Serve(listener) //nolint:errcheck // it says that the listener is closed
+			server.Serve(listener) //nolint:errcheck // the error is that the listener is closed
 		}()
 		var mu sync.Mutex
 		var dialed []*deafConn // guarded by mu
@@ -120,7 +120,7 @@ func TestC10_ADeadConnectionDoesNotEndATerm(t *testing.T) {
 		a.stop()
 		<-a.done
 		transport.CloseIdleConnections()
-		server.Close() //nolint:errcheck // it holds nothing
+		server.Close() //nolint:errcheck // the error does not matter
 		<-served
 	})
 }

@@ -1,5 +1,5 @@
 // Package election holds a Lease of coordination.k8s.io/v1: an [Elector] is a candidate for it, and a
-// [Term] is a time during which the candidate may write.
+// [Term] is a time during which the candidate may write to the cluster.
 //
 //	            free ──────────▶ update or create
 //	Standby ──────────────────────────────────────▶ Leading ◀──┐
@@ -42,9 +42,9 @@
 // delays, the loop sends at most four requests and the watch two.
 // A take-over waits for a random part of a sixtieth, so that one of many standbys is first.
 //
-// The Lease is watched. A watch that turns out to be silent begins anew: a candidate that takes the
-// Lease too early gets a conflict. While list or watch are forbidden, the Lease is read every
-// fifth of the duration, and [Health] says so.
+// The Lease is watched. A watch that turns out to be silent is restarted: a candidate that takes
+// the Lease too early gets a conflict. While list or watch are forbidden, the Lease is read every
+// fifth of the duration, and [Health] shows it.
 //
 // # Concurrency properties
 //
@@ -58,7 +58,7 @@
 //
 // # Duties of the caller
 //
-// Look at [Term.Err], or Remaining, before each write, and end each write at the fence. Return from
+// Check [Term.Err], or Remaining, before each write, and end each write at the fence. Return from
 // lead once its context has ended and no call of the term runs. Exit, or name the calls, when Run
 // returns [ErrStragglers].
 //
@@ -67,9 +67,9 @@
 // A process whose clocks all stood still, as in a virtual machine that was paused, keeps its term
 // until its next renewal fails. A request that was sent before the fence may be applied after it.
 // A candidate that starts while there is no Lease creates it at once: it cannot know that one
-// was deleted a moment ago. client-go's elector does so even later, so while it is among the
-// candidates, nobody may delete the Lease. When the server is restored from a backup, two terms can
-// be open until the holder notices, at its next renewal at the latest.
+// was deleted a moment ago. client-go's elector does so even later, so the Lease must not be
+// deleted while it is among the candidates. When the server is restored from a backup, two terms
+// can be open until the holder notices, at its next renewal at the latest.
 //
 // The lock is a Lease. ConfigMaps and Endpoints, the locks of old versions of client-go, are not
 // supported: move to Leases with client-go's multilock first. Nor are coordinated elections, in

@@ -36,9 +36,9 @@ type Elector struct {
 	seen   bool  // Run has observed the Lease
 	proven bool  // the server lets this program write the Lease
 	state  State // see Health
-	term   *Term // the present one, or nil
-	// identity is for the next term, or of the present one; previous is of the last one. No other
-	// identity of this elector can be in the Lease.
+	term   *Term // the present term, or nil
+	// identity is the identity of the present term, or for the next one; previous is that of the
+	// last term. No other identity of this elector can be in the Lease.
 	identity, previous string
 }
 
@@ -57,7 +57,7 @@ func New(config *rest.Config, o Options) (*Elector, error) {
 		log:     o.Logger.With("lease", o.Namespace+"/"+o.Name),
 		changed: make(chan struct{}, 1), renamed: make(chan struct{}, 1), state: Stopped,
 	}
-	// The selection is of one Lease, so that a Role can name it.
+	// The selection is one Lease, so that a Role can name it.
 	e.client, err = lease.NewClient(config, o.Namespace, lease.Selection{
 		Parameter: "fieldSelector", Value: "metadata.name=" + o.Name, Name: o.Name,
 	}, e.times.Timeout(), func() { e.follower.Restart() })
@@ -78,7 +78,7 @@ func New(config *rest.Config, o Options) (*Elector, error) {
 // for the next one.
 //
 // It returns at once if the server does not let the program hold the Lease. It releases the Lease
-// and returns when lead returns during an open term. An error of lead ends it, unless it wraps
+// and returns when lead returns during an open term. An error of lead ends Run, unless it wraps
 // context.Canceled or the term's error. If lead does not return within Options.Grace, Run returns
 // [ErrStragglers] and releases nothing: the caller names the calls that still run, or exits.
 func (e *Elector) Run(ctx context.Context, lead Lead) error {
@@ -106,7 +106,7 @@ func (e *Elector) Run(ctx context.Context, lead Lead) error {
 		if again, err := e.serve(ctx, t, lead); !again {
 			return err
 		}
-		lease.Sleep(ctx, e.times.Delay(lease.MaxFailures, nil)) // a Lease that others keep deleting is no hot loop
+		lease.Sleep(ctx, e.times.Delay(lease.MaxFailures, nil)) // if others keep deleting the Lease
 	}
 }
 
@@ -137,7 +137,7 @@ func (e *Elector) checkAccess(ctx context.Context) error {
 	stored, err := e.client.Get(ctx, e.o.Name)
 	switch {
 	case apierrors.IsNotFound(err):
-		return nil // create will show it
+		return nil // the create will show it
 	case err != nil && lease.NeedsUser("get", err):
 		return err
 	case err != nil:

@@ -20,6 +20,6 @@ var (
 	ErrReleased = lease.ErrReleased
 )
 
-// ErrStragglers says that calls of a term still run. [Elector.Run] returns it when lead did not
-// return within its grace. A lead that returns it prevents the release.
+// ErrStragglers reports that calls of a term still run. [Elector.Run] returns it when lead did
+// not return within its grace. If lead returns it, the Lease is not released.
 var ErrStragglers = errors.New("calls of the term still run")

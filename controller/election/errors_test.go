@@ -114,7 +114,8 @@ func TestAForbiddenVerbIsAnErrorAtOnceThatNamesIt(t *testing.T) {
 		for _, verb := range []string{"get", "create"} {
 			t.wantText(t.failure(options(verb)), "grant the verb "+verb+" on leases")
 		}
-		// A standby needs update when the holder is gone. It says at its start that it may not.
+		// A standby needs update when the holder is gone. Run returns an error at its start if it
+		// may not update.
 		t.term(t.start(options("a"), 0), 0)
 		t.wantText(t.failure(options("update")), "grant the verb update on leases")
 		t.wantText(t.failure(options("stranger")), "check the credentials")

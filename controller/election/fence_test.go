@@ -154,7 +154,7 @@ func TestC10_ARenewalThatHangsDoesNotHideTheNextOne(t *testing.T) {
 	}
 }
 
-// TestC10_TheLargerClockCounts has a boot time that jumps, as it does while a machine is suspended.
+// TestC10_TheLargerClockCounts has a boot clock that jumps, as after a machine was suspended.
 func TestC10_TheLargerClockCounts(t *testing.T) {
 	bubble(t, func(t *world) {
 		var suspended atomic.Int64
@@ -220,7 +220,7 @@ func TestC10_ALateSuccessDoesNotReopenATerm(t *testing.T) {
 }
 
 // TestC10_APausedHolderSendsNothingThatCounts delays all requests of a holder, as if its process
-// had been stopped after it had sent them.
+// had been paused after it had sent them.
 func TestC10_APausedHolderSendsNothingThatCounts(t *testing.T) {
 	bubble(t, func(t *world) {
 		a := t.start(options("a"), 0)

@@ -167,7 +167,7 @@ func TestOnNewLeaderNamesEachHolder(t *testing.T) {
 	})
 }
 
-// TestTheLoopIsNotHot counts the requests of a candidate whose writes fail, or undo themselves.
+// TestTheLoopIsNotHot counts the requests of a candidate whose writes fail, or are undone.
 func TestTheLoopIsNotHot(t *testing.T) {
 	touched := 0
 	touch := func(t *world) {
@@ -190,7 +190,7 @@ func TestTheLoopIsNotHot(t *testing.T) {
 			deleting.Go(func() {
 				for t.Context().Err() == nil {
 					time.Sleep(10 * time.Millisecond)
-					//nolint:errcheck // it may be gone
+					//nolint:errcheck // the Lease may be gone
 					t.server.Delete(t.Context(), leaseResource, "ops", "rollout")
 				}
 			})

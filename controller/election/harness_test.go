@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { leasetest.Main(m) }
 
-// errLead is an error of a lead.
+// errLead is an error that lead returns.
 var errLead = errors.New("lead failed")
 
 const duration = lease.DefaultDuration
@@ -28,7 +28,7 @@ var leaseResource = leasetest.Resource
 // by matches the requests of a candidate for the Lease.
 func by(name, verb string) apisim.Match { return leasetest.By(name, verb) }
 
-// span is the time of a term, as its holder saw it.
+// span is the time of a term on its holder's clock.
 type span struct {
 	holder     string
 	begin, end time.Time // end is zero while the term is open
@@ -58,7 +58,7 @@ func newWorld(t *testing.T, o apisim.Options) *world {
 	return &world{t, leasetest.Start(t, o)}
 }
 
-// options are those of a candidate, without lines of log.
+// options returns the options of a candidate that logs nothing.
 func options(name string) Options {
 	return Options{
 		Namespace: "ops", Name: "rollout", Identity: name, Logger: slog.New(slog.DiscardHandler),

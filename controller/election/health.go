@@ -13,7 +13,7 @@ type State string
 const (
 	// Stopped: Run is not running.
 	Stopped State = "Stopped"
-	// Standby waits for the Lease.
+	// Standby: the elector waits for the Lease.
 	Standby State = "Standby"
 	// Leading: lead runs.
 	Leading State = "Leading"
@@ -28,16 +28,18 @@ type Health struct {
 	State State  `json:"state"`
 	// Identity is the holder of the present term, or of the next one.
 	Identity string `json:"identity"`
-	// Holder is the holder that the Lease names, "" without one, and Since when it was first
-	// observed. Transitions counts the holders, as the Lease does.
+	// Holder is the holder that the Lease names, "" without one. Since is the time at which it
+	// was first observed. Transitions counts the holders, as the Lease does.
 	Holder      string    `json:"holder,omitzero"`
 	Since       time.Time `json:"since,omitzero"`
 	Transitions int32     `json:"transitions,omitzero"`
-	// Renewals counts those of the present term, and Remaining is how long it stays open without
-	// another one. Less than half of the duration is not healthy. 0 without a term.
+	// Renewals counts the renewals of the present term. Remaining is the time for which the term
+	// stays open without another renewal. Healthy: half of the duration or more. Both are 0
+	// without a term.
 	Renewals  int           `json:"renewals,omitzero"`
 	Remaining time.Duration `json:"remaining,omitzero"`
-	// Polling says why the Lease is read now and then in the place of a watch; nil: it is watched.
+	// Polling is the reason why the Lease is read at intervals instead of being watched; nil: it
+	// is watched.
 	Polling error `json:"-"`
 	// Failures counts the requests for the Lease that failed since New.
 	Failures uint64 `json:"failures,omitzero"`

@@ -12,7 +12,8 @@ import (
 )
 
 // TestLogs makes electors log each line of docs/logs.md, and no other: one whose requests fail for a
-// while, one that loses its Lease to another holder, and one whose server is away at the end.
+// while, one that loses its Lease to another holder, and one whose server cannot be reached at the
+// end.
 func TestLogs(t *testing.T) {
 	lines := logtable.New("lease")
 	logged := func(name string) Options {

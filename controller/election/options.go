@@ -17,18 +17,18 @@ import (
 // cause, and when the context of [Elector.Run] does. It must then return.
 type Lead func(ctx context.Context, t *Term) error
 
-// Options name a Lease and say how it is held. Namespace and Name are required.
+// Options name a Lease, and set the times for which it is held. Namespace and Name are required.
 type Options struct {
-	// Namespace and Name are those of the Lease.
+	// Namespace and Name are the namespace and the name of the Lease.
 	Namespace, Name string
 	// Identity begins the holder's identity; "" is the host's name. Each term adds a random part.
 	Identity string
-	// Duration is how long others wait for a holder that does not renew. It counts in whole
+	// Duration is the time for which others wait for a holder that does not renew, in whole
 	// seconds; 0 is 15 s, the minimum 1 s.
 	Duration time.Duration
 	// Renew is the time between renewals; 0 is a fifth of Duration, the maximum two fifths.
 	Renew time.Duration
-	// Grace is how long lead may take to return once its context has ended; 0 is 20 s.
+	// Grace is the time in which lead must return once its context has ended; 0 is 20 s.
 	Grace time.Duration
 	// OnNewLeader is called with each new holder that the Lease names, "" if it has none. Calls
 	// come one after another; holders that were replaced meanwhile are left out. nil calls nothing.

@@ -22,7 +22,7 @@ func (e *Elector) renewal(identity string) func(*coordinationv1.Lease) error {
 	}
 }
 
-// release writes that a Lease has no holder, and the versions for the next one.
+// release writes a Lease without a holder, with the versions for the next one.
 func release(l *coordinationv1.Lease, versions map[string]string) error {
 	lease.Release(l)
 	if versions == nil {
@@ -46,7 +46,7 @@ const maxHandOver = 32 << 10
 // handOver holds the versions that a holder leaves to the next one.
 type handOver struct {
 	// Transitions is the count in the record at the release. client-go's elector keeps
-	// annotations, but counts on: a hand-over of an earlier term has another count.
+	// annotations and increases the count: a hand-over of an earlier term has another count.
 	Transitions int32             `json:"transitions"`
 	Versions    map[string]string `json:"versions"`
 }

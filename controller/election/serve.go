@@ -24,7 +24,7 @@ func (e *Elector) serve(ctx context.Context, t *Term, lead Lead) (again bool, er
 		e.holder().Renew(e.label(renewing, "renewer"), t.Term, &e.writes, nil, e.renewal(t.Identity()))
 	})
 	returned := make(chan error, 1)
-	go func() { returned <- lead(e.label(leading, "leader"), t) }() // a straggler outlives Run
+	go func() { returned <- lead(e.label(leading, "leader"), t) }() // lead may outlive Run
 	err, inTime := e.await(ctx, t, end, returned)
 	stop()
 	renewals.Wait()
@@ -74,14 +74,14 @@ func (e *Elector) await(ctx context.Context, t *Term, end context.CancelCauseFun
 	}
 }
 
-// leave ends the term for this candidate. The next one has another identity.
+// leave ends the term for this candidate. The next term has another identity.
 func (e *Elector) leave(t *Term) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.term, e.previous, e.identity = nil, t.Identity(), e.newIdentity()
 }
 
-// holder writes the Lease during a term.
+// holder returns the lease.Holder that writes the Lease during a term.
 func (e *Elector) holder() *lease.Holder {
 	return &lease.Holder{
 		Client: e.client, Times: e.times, Clock: e.clock, Observed: e.leaseOf, Read: e.read,
@@ -89,7 +89,7 @@ func (e *Elector) holder() *lease.Holder {
 	}
 }
 
-// release gives the Lease free. It tries for a third of the duration: a Lease that is not released
+// release releases the Lease. It tries for a third of the duration: a Lease that is not released
 // is free after its duration.
 func (e *Elector) release(ctx context.Context, t *Term) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.o.Duration/3)

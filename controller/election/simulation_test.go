@@ -27,7 +27,7 @@ func TestC10_NeverTwoOpenTerms(t *testing.T) {
 	t.Logf("%d terms, %d of them lost", total, lost)
 }
 
-// history runs one history and returns the number of terms and of those that were lost.
+// history runs one history. It returns the number of terms, and the number of lost terms.
 func (w *world) history(random *rand.Rand) (terms, lost int) {
 	var all []*candidate
 	running := map[string]*candidate{}

@@ -130,8 +130,8 @@ func TestC09_ALeadThatReturnsEndsRunAndReleases(t *testing.T) {
 	})
 }
 
-// TestC11_ALeaseThatIsTakenMeanwhileIsNotOverwritten has a candidate find the Lease free, and then
-// see it taken, before it writes.
+// TestC11_ALeaseThatIsTakenMeanwhileIsNotOverwritten has a candidate that finds the Lease free.
+// Before it writes, another one takes the Lease.
 func TestC11_ALeaseThatIsTakenMeanwhileIsNotOverwritten(t *testing.T) {
 	bubble(t, func(t *world) {
 		a := t.start(options("a"), 0)
@@ -147,8 +147,8 @@ func TestC11_ALeaseThatIsTakenMeanwhileIsNotOverwritten(t *testing.T) {
 	})
 }
 
-// TestC11_AStandbyThatStopsWhileItWinsReleases has the answer to the winning write come after the
-// end of the context.
+// TestC11_AStandbyThatStopsWhileItWinsReleases has an answer to the winning write that comes
+// after the end of the context.
 func TestC11_AStandbyThatStopsWhileItWinsReleases(t *testing.T) {
 	bubble(t, func(t *world) {
 		a := t.start(options("a"), 0)
@@ -194,7 +194,7 @@ func TestC11_ASilentWatchDelaysATakeOverByTheDuration(t *testing.T) {
 		t.term(a, 0)
 		silence := t.server.Inject(by("b", "watch"), apisim.Stall(apisim.EachFrame, 0))
 		b := t.start(options("b"), 0)
-		// b finds out when the record that it knows is over, and reads the newer one.
+		// b reads the newer record when the one that it has observed is over.
 		time.Sleep(time.Minute)
 		if n := len(t.server.Requests().Of(by("b", "watch"))); n < 3 || n > 6 {
 			t.Errorf("b watched %d times in a minute:\n%v", n, t.server.Requests().Of(by("b", "")))

@@ -12,14 +12,15 @@ import (
 // closed term stays closed. Its methods may be called from any goroutine.
 //
 // Identity returns the holder that the Lease names during the term; no other term has it. Remaining
-// returns how long the term stays open if it is not renewed; 0: it is closed. Done returns a channel
-// that is closed when the term is. AfterFunc(f) calls f in a goroutine then; the function that it
-// returns prevents that. Err returns nil while the term is open, and then why it closed: an error
-// that wraps [ErrDeadline], [ErrDeleted], [ErrTaken], [ErrReleased] or [ErrStragglers].
+// returns the time for which the term stays open if it is not renewed; 0: it is closed. Done returns
+// a channel that is closed when the term is. AfterFunc(f) then calls f in a goroutine; the function
+// that it returns prevents the call. Err returns nil while the term is open, and then the reason for
+// its end: an error that wraps [ErrDeadline], [ErrDeleted], [ErrTaken], [ErrReleased] or
+// [ErrStragglers].
 type Term struct {
 	*lease.Term
 
-	received map[string]string // by the last holder; nil if it left nothing
+	received map[string]string // the versions of the last holder; nil if it left none
 
 	mu   sync.Mutex // guards left
 	left map[string]string
@@ -37,13 +38,14 @@ func (e *Elector) newTerm(ctx context.Context, identity string, sent lease.Insta
 }
 
 // HandOver returns the versions by resource that the last holder gave to [Term.SetHandOver], and
-// reports whether it released the Lease with them. After a crash it did not.
+// reports whether it released the Lease with them. After a crash there are none.
 func (t *Term) HandOver() (versions map[string]string, ok bool) {
 	return maps.Clone(t.received), t.received != nil
 }
 
 // SetHandOver keeps the newest versions by resource for the next holder. They are written with the
-// release. Too many of them are an error, and nothing is left to the next holder.
+// release. SetHandOver returns an error for too many of them, and the next holder then receives
+// none.
 func (t *Term) SetHandOver(versions map[string]string) error {
 	err := checkHandOver(versions)
 	if err != nil {

@@ -16,16 +16,17 @@ import (
 type view struct {
 	version string                // "" before the first observation
 	lease   *coordinationv1.Lease // nil without one; not changed
-	since   lease.Instant         // when this record was first observed
-	// holder and length are those of the last record: a Lease that is gone is held for that long.
+	since   lease.Instant         // the time at which this record was first observed
+	// holder and length are those of the last record: a deleted Lease counts as held for that
+	// long.
 	holder string
 	length time.Duration
 
-	named time.Time // when this holder was first observed
+	named time.Time // the time at which this holder was first observed
 }
 
-// unknownHolder stands for the holder of a Lease that a read does not find: somebody may have held
-// it since the last observation.
+// unknownHolder stands for the holder of a Lease that a read does not find: another candidate may
+// have held it since the last observation.
 const unknownHolder = "unknown"
 
 // read reads the Lease into the view.
@@ -128,7 +129,7 @@ func (e *Elector) observeLocked(l *coordinationv1.Lease, version string) {
 	notify(e.changed)
 }
 
-// sameRecord reports whether two Leases say the same of their holder.
+// sameRecord reports whether two Leases have the same record of their holder.
 func sameRecord(a, b *coordinationv1.Lease) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -144,7 +145,8 @@ func notify(c chan struct{}) {
 	}
 }
 
-// held returns how long the Lease must be treated as held by another; 0 or less: it may be taken.
+// held returns the time for which the Lease must be treated as held by another; 0 or less: it may
+// be taken.
 func (e *Elector) held() time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()

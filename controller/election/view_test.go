@@ -9,16 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// record returns a Lease of a version that a holder keeps for 15 s, "" being a released one.
+// record returns a Lease with a version and a holder, for 15 s; the holder "" is a released one.
 func record(holder, version string) *coordinationv1.Lease {
 	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &holder, new(int32(15))
 	return lease
 }
 
-// TestC11_HeldFollowsWhatWasObserved has the Lease observed in steps, a second apart, each with
-// holder and version: an event; a read that was sent after the step before; or a late one, which
-// was sent before it. "free" is a released Lease, and "gone" a deleted one.
+// TestC11_HeldFollowsWhatWasObserved observes the Lease in steps, a second apart, each with
+// holder and version: an event; a read that was sent after the step before; or a late read, which
+// was sent before that step. "free" is a released Lease, and "gone" a deleted one.
 func TestC11_HeldFollowsWhatWasObserved(t *testing.T) {
 	tests := map[string]struct {
 		steps string
@@ -35,7 +35,7 @@ func TestC11_HeldFollowsWhatWasObserved(t *testing.T) {
 		"the last term":          {"event previous 10", 0},
 		"deleted":                {"event other 10, event gone 11", 14 * time.Second},
 		"released, then deleted": {"event free 10, event gone 11", 0},
-		// Somebody may have taken the Lease between the two, and may hold it.
+		// Another candidate may have taken the Lease between the two, and may hold it.
 		"released, and then not found": {"event free 10, read gone", 14 * time.Second},
 		"own, and then not found":      {"event previous 10, read gone", 14 * time.Second},
 		"still not found":              {"event other 10, read gone, read gone", 13 * time.Second},

@@ -20,7 +20,7 @@ const (
 	maxHead = 4 << 20
 )
 
-// answer is the part of an encoded object, or of a Status, that is noted.
+// answer is the part of an encoded object, or of a Status, that the guard uses.
 type answer struct {
 	status bool // it is a Status
 	whole  bool // the metadata, or the details of a Status, were read to their end
@@ -36,9 +36,9 @@ type answer struct {
 // scanner reads an answer from the bytes of a body, which come in pieces of any size. It keeps
 // the beginning of the body until the metadata in it is whole.
 type scanner struct {
-	read   func(head []byte) answer // of an encoding; nil reads nothing
+	read   func(head []byte) answer // the reader of the encoding; nil reads nothing
 	head   []byte
-	next   int // length of the head at which it is read
+	next   int // the length of the head at which read is called
 	answer answer
 }
 
@@ -99,7 +99,7 @@ func bodyOf(req *http.Request) []byte {
 	if err != nil {
 		return nil
 	}
-	defer body.Close() //nolint:errcheck // it was only read
+	defer body.Close() //nolint:errcheck // it was only read from
 	data, err := io.ReadAll(io.LimitReader(body, maxHead))
 	if err != nil {
 		return nil
@@ -107,16 +107,16 @@ func bodyOf(req *http.Request) []byte {
 	return data
 }
 
-// metadataOf reads the metadata of the object in the body of a request. The zero answer is for
-// one that cannot be read.
+// metadataOf reads the metadata of the object in the body of a request. It returns the zero
+// answer if it cannot be read.
 func metadataOf(req *http.Request) answer {
 	s := scannerFor(req.Header)
 	s.scan(bodyOf(req))
 	return s.result()
 }
 
-// deleteOptionsOf reads the options in the body of a DELETE. The zero options are for a body that
-// cannot be read: the server refuses it.
+// deleteOptionsOf reads the options in the body of a DELETE. It returns the zero options for a
+// body that cannot be read: the server refuses such a request.
 func deleteOptionsOf(req *http.Request) (o metav1.DeleteOptions) {
 	data := bodyOf(req)
 	if len(data) == 0 {

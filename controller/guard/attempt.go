@@ -18,8 +18,8 @@ import (
 )
 
 const (
-	// grace is how long after its timeout a request may still be on its way: in the network
-	// before the server has begun to count, and in etcd after.
+	// grace is the time for which a request may still be under way after its timeout: in the
+	// network, before the server has started its timer, and in etcd afterwards.
 	grace = time.Second
 	// minTimeout is the least timeout that is sent. To the server, 0 is no timeout.
 	minTimeout = time.Millisecond
@@ -33,23 +33,24 @@ var errNoAnswer = fmt.Errorf("guard: the server did not answer within the timeou
 type attempt struct {
 	operation
 	guard   *Guard
-	call    *Call         // nil: nothing is noted
-	term    Term          // nil: it is not fenced
-	request *http.Request // as given, then as it is sent
+	call    *Call         // nil: the outcome is not recorded
+	term    Term          // nil: the write is not fenced
+	request *http.Request // first as the client gave it, then as it is sent
 
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	timer  *time.Timer // of its life
+	timer  *time.Timer // ends the attempt
 	leave  func() bool // ends the wait for the end of the term; nil if there is nothing to end
-	landed atomic.Bool // the answer was read, or there was none
+	landed atomic.Bool // the answer was read, or will not come
 
 	// The mutex of the call guards these.
 	write   Write
 	void    bool // the server has not applied it
-	decided bool // the outcome is noted
+	decided bool // the outcome is recorded
 }
 
-// begin notes that the request will be sent, and limits its time. It fails if the call has ended.
+// begin records that the request will be sent, and limits its time. It returns an error if the
+// call has ended.
 func (a *attempt) begin() error {
 	now, timeout := time.Now(), a.timeout()
 	life := timeout + grace
@@ -86,7 +87,7 @@ func (a *attempt) countSent() {
 	}
 }
 
-// watch lets the end of the term, if there is one, end the request.
+// watch makes the end of the term, if there is one, end the request.
 func (a *attempt) watch() {
 	if a.term == nil {
 		return
@@ -104,7 +105,7 @@ func (a *attempt) watch() {
 	}()
 }
 
-// overdue ends a request whose life is over.
+// overdue ends a request whose time is over.
 func (a *attempt) overdue() {
 	if a.isClosed() {
 		a.interrupt()
@@ -118,7 +119,7 @@ func (a *attempt) isClosed() bool {
 	return a.term != nil && (a.term.Err() != nil || a.term.Remaining() < minTimeout)
 }
 
-// interrupt ends a request on its way whose term is closed.
+// interrupt ends a request under way whose term is closed.
 func (a *attempt) interrupt() {
 	if a.landed.Swap(true) {
 		return
@@ -130,7 +131,7 @@ func (a *attempt) interrupt() {
 	a.guard.open.abort()
 }
 
-// expire ends the request before its answer was read. The outcome stays unknown.
+// expire ends the request before its answer has been read. The outcome stays unknown.
 func (a *attempt) expire(cause error) {
 	a.cancel(cause)
 	a.lost()
@@ -146,8 +147,8 @@ func (a *attempt) land() {
 	a.cancel(nil)
 }
 
-// reason returns why the guard has ended the request, or err if it has not. HTTP/2 says only
-// that a context was canceled.
+// reason returns the cause with which the guard has ended the request, or err if it has not.
+// HTTP/2 reports only that a context was canceled.
 func (a *attempt) reason(err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -159,7 +160,7 @@ func (a *attempt) reason(err error) error {
 	return err
 }
 
-// failed notes that there was no answer, and returns why.
+// failed records that there was no answer, and returns the reason.
 func (a *attempt) failed(err error) error {
 	defer a.land()
 	if of, ok := errors.AsType[*net.OpError](err); ok && of.Op == "dial" {
@@ -170,7 +171,7 @@ func (a *attempt) failed(err error) error {
 	return a.reason(err)
 }
 
-// broken notes that the answer does not come, or not to its end. The call's context may have
+// broken records that the answer does not come, or not to its end. The call's context may have
 // ended with the term.
 func (a *attempt) broken() {
 	if a.isClosed() {
@@ -179,7 +180,7 @@ func (a *attempt) broken() {
 	a.lost()
 }
 
-// answered notes the status of an answer, and lets its body be read as it passes.
+// answered records the status of an answer, and makes the guard read its body as it passes.
 func (a *attempt) answered(resp *http.Response) {
 	body := &answerBody{ReadCloser: resp.Body, attempt: a}
 	resp.Body = body
@@ -199,7 +200,7 @@ func (a *attempt) answered(resp *http.Response) {
 	}
 }
 
-// decide notes the outcome of the attempt, once.
+// decide records the outcome of the attempt, once.
 func (a *attempt) decide(outcome func(w *Write)) {
 	c := a.call
 	if c == nil {
@@ -223,10 +224,10 @@ func (a *attempt) decide(outcome func(w *Write)) {
 	c.checkDoneLocked()
 }
 
-// avoid notes that the server has not applied the write.
+// avoid records that the server has not applied the write.
 func (a *attempt) avoid() { a.decide(func(*Write) { a.void = true }) }
 
-// lost notes that there was no answer of the server. The outcome stays unknown.
+// lost records that there was no answer of the server. The outcome stays unknown.
 func (a *attempt) lost() { a.decide(func(w *Write) { w.Name = a.objectName() }) }
 
 // objectName returns the name of the object, which is in the body of a create.
@@ -237,10 +238,10 @@ func (a *attempt) objectName() string {
 	return metadataOf(a.request).name
 }
 
-// conflicted notes that the server has refused a write, as the object has another version.
+// conflicted records that the server has refused a write, as the object has another version.
 func (a *attempt) conflicted() {
-	// An apply without a version conflicts with another manager of the fields. A create
-	// without a name has drawn one that is taken. No newer version helps these.
+	// An apply without a version conflicts with another manager of the fields. A create without a
+	// name was given one that is taken. A newer version helps neither.
 	version := metadataOf(a.request).version
 	isApply := strings.HasPrefix(a.request.Header.Get("Content-Type"), "application/apply-patch")
 	if p := deleteOptionsOf(a.request).Preconditions; p != nil && p.ResourceVersion != nil {
@@ -253,7 +254,7 @@ func (a *attempt) conflicted() {
 	})
 }
 
-// applied notes the answer to a successful write. The server has ended the request.
+// applied records the answer to a successful write. The server has ended the request.
 func (a *attempt) applied(got answer) {
 	a.decide(func(w *Write) {
 		w.NotBefore = time.Now()
@@ -307,7 +308,7 @@ func (b *answerBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// end notes the body that was read. The first outcome of an attempt counts.
+// end records the outcome that the body shows. The first outcome of an attempt counts.
 func (b *answerBody) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

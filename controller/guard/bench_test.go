@@ -26,7 +26,7 @@ func (a *atOnce) RoundTrip(*http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// contextTerm is a term with AfterFunc, as that of an election.
+// contextTerm is a term with AfterFunc, like that of an election.
 type contextTerm struct {
 	*testTerm
 	ctx context.Context
@@ -34,7 +34,7 @@ type contextTerm struct {
 
 func (t contextTerm) AfterFunc(f func()) func() bool { return context.AfterFunc(t.ctx, f) }
 
-// BenchmarkWrite is what an update costs in the guard, and without one. The answer is a config map
+// BenchmarkWrite measures an update with the guard, and without it. The answer is a config map
 // of 1.5 KB, or of 1 MB.
 func BenchmarkWrite(b *testing.B) {
 	small := samples(1)["plain"].(*corev1.ConfigMap)

@@ -10,15 +10,15 @@ import (
 )
 
 // Term is a time during which a program may write. If it has a method AfterFunc, it calls the
-// function in a goroutine once the term is closed, as context.AfterFunc does for a context; a write
-// under another term takes a goroutine.
+// function in a goroutine once the term is closed, as context.AfterFunc does for a context. A write
+// under a term without AfterFunc takes a goroutine.
 type Term interface {
-	// Remaining returns how long the term stays open if it is not renewed. At 0 or less it is
-	// closed.
+	// Remaining returns the time for which the term stays open if it is not renewed. At 0 or less
+	// the term is closed.
 	Remaining() time.Duration
-	// Done is closed when the term is.
+	// Done returns a channel that is closed when the term is.
 	Done() <-chan struct{}
-	// Err is nil while the term is open, and then says why it closed.
+	// Err returns nil while the term is open, and then the reason for its end.
 	Err() error
 }
 
@@ -31,28 +31,30 @@ type Write struct {
 	Namespace, Name string
 	// UID is "" if it is not known.
 	UID types.UID
-	// Version is that of the answer, "" if it is not known. A conflict has that of the request.
+	// Version is the version in the answer, "" if it is not known. A conflict has the version in
+	// the request.
 	Version string
-	// Gone says that the object of the UID is gone. After Resolve, it says that there was no
-	// object of the name at the version.
+	// Gone reports whether the object with the UID is gone. After Resolve, it reports whether
+	// there was no object with the name at the version.
 	Gone bool
-	// Unknown says that the outcome or the version is not known: Resolve it, not before
-	// NotBefore.
+	// Unknown reports whether the outcome or the version is not known. Then call Resolve, not
+	// before NotBefore.
 	Unknown bool
 	// NotBefore is the time at which the server has certainly ended the request.
 	NotBefore time.Time
-	// Conflict says that the server refused the write, as the object has another version than the
-	// request's or exists already. The cache should pass the version.
+	// Conflict reports whether the server refused the write, as the object has another version
+	// than the request or exists already. The cache should pass the version.
 	Conflict bool
-	// Settled says that no cache can show the write: the resource is gone, or cannot be read.
+	// Settled reports whether no cache can show the write: the resource is gone, or cannot be
+	// read.
 	Settled bool
-	// Sent is when the write was sent.
+	// Sent is the time at which the write was sent.
 	Sent time.Time
 }
 
-// Call is one call of a reconciler: a time during which writes with its context are noted.
+// Call is one call of a reconciler. The guard records the writes with its context.
 type Call struct {
-	// Name is that of the call in errors. Set it before the context is used.
+	// Name is the name of the call in errors. Set it before the context is used.
 	Name string
 
 	term Term // may be nil
@@ -86,12 +88,13 @@ func (c *Call) End() []Write {
 	return c.Writes()
 }
 
-// Done is closed when the call has ended and each of its writes has an outcome, which may be
-// unknown. Each write has one at its NotBefore at the latest.
+// Done returns a channel that is closed when the call has ended and each of its writes has an
+// outcome, which may be unknown. Each write has an outcome at its NotBefore at the latest.
 func (c *Call) Done() <-chan struct{} { return c.done }
 
-// Writes returns what is known of the writes so far: one entry for each attempt that may have
-// been applied, in the order in which they were sent. One without an answer yet is Unknown.
+// Writes returns the known state of the writes so far: one entry for each attempt that may have
+// been applied, in the order in which they were sent. An attempt that has no answer yet is
+// Unknown.
 func (c *Call) Writes() []Write {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -104,7 +107,7 @@ func (c *Call) Writes() []Write {
 	return writes
 }
 
-// add notes an attempt. It reports false if the call has ended.
+// add records an attempt. It reports false if the call has ended.
 func (c *Call) add(a *attempt) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -117,8 +117,8 @@ func metadataSteps(r *rig, config *rest.Config) steps {
 	})
 }
 
-// TestC03_EachClientIsNoted lets each client write in each representation that it speaks, and
-// compares what is noted with the state of the server.
+// TestC03_EachClientIsNoted makes each client write in each encoding that it supports, and
+// compares the recorded writes with the state of the server.
 func TestC03_EachClientIsNoted(t *testing.T) {
 	for _, c := range []struct {
 		name, contentType string

@@ -10,13 +10,13 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// connections are the open ones of some clients, which share them with no others.
+// connections are the open connections of a guard's clients, which other clients do not share.
 type connections struct {
 	mu   sync.Mutex // guards open
 	open map[*connection]struct{}
 }
 
-// connection is one that is forgotten when it is closed.
+// connection is a connection that is removed from connections when it is closed.
 type connection struct {
 	net.Conn
 	of *connections
@@ -24,8 +24,8 @@ type connection struct {
 
 type dialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// of makes the clients of a config open connections of their own. It cannot do so for a
-// Transport that is not net/http's.
+// of makes the clients of a config open connections of their own. It has no effect on a Transport
+// that is not net/http's.
 func (c *connections) of(config *rest.Config) {
 	if given, ok := config.Transport.(*http.Transport); ok {
 		own := given.Clone()
@@ -64,8 +64,8 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// abort closes the connections and drops the bytes that the system has not sent yet. After a plain close
-// it would go on sending for minutes.
+// abort closes the connections and drops the bytes that the system has not sent yet. After a plain
+// close the system would go on sending for minutes.
 func (c *connections) abort() {
 	c.mu.Lock()
 	open := c.open
@@ -73,8 +73,8 @@ func (c *connections) abort() {
 	c.mu.Unlock()
 	for conn := range open {
 		if tcp, ok := conn.Conn.(*net.TCPConn); ok {
-			tcp.SetLinger(0) //nolint:errcheck // it is closed in any case
+			tcp.SetLinger(0) //nolint:errcheck // the connection is closed in any case
 		}
-		conn.Conn.Close() //nolint:errcheck // nobody reads from it
+		conn.Conn.Close() //nolint:errcheck // it is not used any more
 	}
 }

@@ -1,6 +1,6 @@
 // Package guard watches over the writes of Kubernetes clients: a [Guard] is an HTTP transport
-// that notes the [Write] values of each [Call], sends nothing when a [Term] is closed, counts
-// ([Stats]), and asks the server about writes whose outcome is unknown.
+// that records the [Write] values of each [Call], sends nothing when a [Term] is closed, counts
+// writes ([Stats]), and asks the server about writes whose outcome is unknown.
 //
 //	reconciler ── ctx of Begin ──▶ any client made from Config
 //	                                   │
@@ -23,9 +23,9 @@
 //
 //  1. A write with the context of a call belongs to the call. It is refused with [ErrLate] once
 //     the call has ended.
-//  2. A write without one is sent and counted, not noted. Its term is that of SetDefaultTerm.
-//     Events without a call have no term and are counted apart, because recorders write them at
-//     any time.
+//  2. A write without such a context is sent and counted, but not recorded. Its term is that of
+//     SetDefaultTerm. Events without a call have no term and are counted apart, because recorders
+//     write them at any time.
 //  3. The term is checked at each attempt. A closed one refuses the write with [ErrFenced].
 //  4. Each attempt with a call or a term has a timeout parameter, so that the server ends it: the
 //     least of [Options].Timeout, the caller's timeout and deadline, and the time until the term
@@ -34,7 +34,7 @@
 //     guard's clients are closed then, and bytes that the system has not sent yet are dropped.
 //     Other requests on these connections fail too.
 //
-// # Noting
+// # Recording
 //
 // client-go sends a request again by itself after some errors. Each attempt is one Write:
 //
@@ -55,12 +55,12 @@
 // there, and at the end. In CBOR the body is kept to its end. At most 4 MiB are kept: a version
 // beyond them is Unknown.
 //
-// An unknown write may be resolved at its NotBefore. That is a second after the timeout of the
-// request, a second after an error that the server itself has answered, and the time of the
-// answer if the write was applied.
+// An unknown write may be resolved at its NotBefore: a second after the timeout of the request,
+// or a second after an error that the server itself has answered. If the write was applied, it is
+// the time of the answer.
 //
-// net/http may send a request again below the guard: on a new connection if nothing was
-// written to the old one, and over HTTP/2 if the server says that it has not processed it. So
+// net/http may send a request again below the guard: on a new connection if no byte was written
+// to the old one, and over HTTP/2 if the server reports that it has not processed the request. So
 // at most one of these is applied, and one entry stands for all. They share one context, and so
 // the fence.
 //
@@ -68,30 +68,32 @@
 //
 // Resolve sends a live GET of the metadata. If there is no such object, or no name is known, it
 // sends a list without a version and with limit=1, which a server answers from its newest state,
-// and takes the version of the list. It needs the verbs get and list on what is written.
+// and takes the version of the list. It needs the verbs get and list on the resources that are
+// written.
 //
-// # Writes that are not seen
+// # Writes that the guard does not cover
 //
-//   - Clients that are not made from Config or Client. [Guard.Check] and [Guard.CheckClient] find
-//     them.
+//   - Writes of clients that are not made from Config or Client. [Guard.Check] and
+//     [Guard.CheckClient] find such clients.
 //   - A write that the server applies after the fence, if it received the request before.
 //     [Options].RequirePreconditions makes that harmless for updates and deletes, not for patches
 //     and creates.
 //   - The effects of exec, attach and proxy.
-//   - Clocks that stand still: they are the term's concern.
-//   - A server that works longer than the timeout of the request.
-//   - Connections of a Transport that is not net/http's: its requests are cancelled at the fence,
-//     and its connections stay open.
+//   - Writes after the clocks stood still: this is the term's concern.
+//   - Writes that the server works on for longer than the timeout of the request.
+//   - Bytes on the connections of a Transport that is not net/http's: its requests are cancelled
+//     at the fence, and its connections stay open.
 //
 // # Concurrency properties
 //
 // All methods may be called from any goroutine. A guard has no goroutines, except one for each
-// attempt under a term without AfterFunc. It ends when the answer is read or closed, at the
-// timeout, or at the fence. The mutex of a call guards its attempts. It is held for no I/O.
+// attempt under a term without AfterFunc. This goroutine ends when the answer is read or closed,
+// at the timeout, or at the fence. The mutex of a call guards its attempts. It is not held during
+// I/O.
 //
 // # Memory
 //
-// A call keeps each attempt with its request until the call is dropped. The guard keeps nothing
-// of calls. An attempt costs about 4 µs and 14 allocations, and three allocations more under a term
+// A call keeps each attempt with its request until the call is dropped. The guard does not keep
+// calls. An attempt costs about 4 µs and 14 allocations, and three allocations more under a term
 // (BenchmarkWrite).
 package guard

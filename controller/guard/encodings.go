@@ -11,8 +11,8 @@ import (
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
-// The functions read an answer from the beginning of an encoded object. The answer is whole if
-// no further byte can change it.
+// The functions of this file read an answer from the beginning of an encoded object. The answer
+// is whole if no further byte can change it.
 
 // readJSON reads an object in JSON. The client's decoder checks the syntax.
 func readJSON(head []byte) (a answer) {
@@ -47,7 +47,7 @@ func readJSON(head []byte) (a answer) {
 	return a
 }
 
-// set notes a field of the metadata, or of the details of a Status, in JSON.
+// set stores a field of the metadata, or of the details of a Status, in JSON.
 func (a *answer) set(name string, value []byte) {
 	switch name {
 	case `"name"`:
@@ -163,7 +163,7 @@ func readProtobuf(head []byte) (a answer) {
 	return a
 }
 
-// setDetails notes a field of a Status in protobuf.
+// setDetails stores a field of a Status in protobuf.
 func (a *answer) setDetails(field uint32, content []byte, _ uint64) {
 	if field != statusDetails {
 		return
@@ -178,7 +178,7 @@ func (a *answer) setDetails(field uint32, content []byte, _ uint64) {
 	})
 }
 
-// setMetadata notes a field of the metadata in protobuf.
+// setMetadata stores a field of the metadata in protobuf.
 func (a *answer) setMetadata(field uint32, content []byte, number uint64) {
 	switch field {
 	case metaName:

@@ -18,7 +18,7 @@ import (
 	sigsjson "sigs.k8s.io/json"
 )
 
-// object is what the scanners read of an object.
+// object has the parts of an object that the scanners read.
 type object struct {
 	Kind     string            `json:"kind"`
 	Metadata metav1.ObjectMeta `json:"metadata"`
@@ -28,7 +28,7 @@ type object struct {
 	} `json:"details"`
 }
 
-// answer returns what is to be noted.
+// answer returns the answer that the scanners must return.
 func (o *object) answer() answer {
 	a := answer{status: o.Kind == "Status", whole: true}
 	if a.status {
@@ -67,7 +67,8 @@ func newScanner(mediaType string) *scanner {
 	return &s
 }
 
-// samples are objects with all that is noted, and without. Their strings are repeated so often.
+// samples returns objects with all the fields that are read, and without them. size sets the
+// lengths of long strings in them.
 func samples(size int) map[string]runtime.Object {
 	all := configMap("a")
 	all.Kind, all.APIVersion = "ConfigMap", "v1"
@@ -132,7 +133,7 @@ func TestScannersKeepLittle(t *testing.T) {
 			t.Errorf("%s: %d bytes were kept", mediaType, most)
 		}
 	}
-	for _, mediaType := range mediaTypes { // of what never ends
+	for _, mediaType := range mediaTypes { // a body that never ends
 		s, most := newScanner(mediaType), 0
 		for range 100 {
 			s.scan(bytes.Repeat([]byte(" "), 1<<16))
@@ -157,7 +158,7 @@ func TestOtherMediaTypesAreNotRead(t *testing.T) {
 	}
 }
 
-// checkPieces scans data in pieces of a size, and compares the answer with that of the whole.
+// checkPieces scans data in pieces of a size, and compares the answer with the one for the whole.
 func checkPieces(t *testing.T, mediaType string, data []byte, size int, whole answer) {
 	t.Helper()
 	s := newScanner(mediaType)
@@ -170,8 +171,7 @@ func checkPieces(t *testing.T, mediaType string, data []byte, size int, whole an
 	}
 }
 
-// FuzzJSON compares what is read with what is decoded, of texts that are decoded without a
-// complaint.
+// FuzzJSON compares the scanner with the decoder, for texts that are decoded without an error.
 func FuzzJSON(f *testing.F) {
 	for _, obj := range samples(3) {
 		f.Add(encoded(f, runtime.ContentTypeJSON, obj), 3)
@@ -188,8 +188,8 @@ func FuzzJSON(f *testing.F) {
 	})
 }
 
-// FuzzProtobuf compares what is read with what is decoded, of messages that are encoded as the
-// API machinery encodes them.
+// FuzzProtobuf compares the scanner with the decoder, for messages that are encoded as the API
+// machinery encodes them.
 func FuzzProtobuf(f *testing.F) {
 	for _, obj := range samples(3) {
 		f.Add(encoded(f, runtime.ContentTypeProtobuf, obj), 3)
@@ -227,7 +227,7 @@ func FuzzProtobuf(f *testing.F) {
 	})
 }
 
-// FuzzCBOR reads anything.
+// FuzzCBOR reads any bytes.
 func FuzzCBOR(f *testing.F) {
 	for _, obj := range samples(3) {
 		f.Add(encoded(f, runtime.ContentTypeCBOR, obj))
@@ -239,7 +239,7 @@ func FuzzCBOR(f *testing.F) {
 	})
 }
 
-// TestDeleteOptionsInEachEncoding reads options as clients send them.
+// TestDeleteOptionsInEachEncoding reads options in the encodings that clients use.
 func TestDeleteOptionsInEachEncoding(t *testing.T) {
 	for _, mediaType := range mediaTypes {
 		o := &metav1.DeleteOptions{

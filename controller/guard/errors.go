@@ -6,43 +6,44 @@ import (
 	"strings"
 )
 
-// Reasons for which a write is not sent.
+// The reasons for which the guard does not send a write.
 var (
-	// ErrFenced says that the term is closed. A write that was sent before ends with it too.
+	// ErrFenced reports that the term is closed. It also ends a write that was sent before.
 	ErrFenced = errors.New("the term is closed")
-	// ErrLate says that the call whose context the write carries has ended.
+	// ErrLate reports that the call whose context the write carries has ended.
 	ErrLate = errors.New("the call has ended: write before it returns, " +
 		"or with a context that is not the call's")
-	// ErrShadow says that the guard refuses and records all writes.
+	// ErrShadow reports that the guard refuses all writes, and gives them to Options.Shadow.
 	ErrShadow = errors.New("shadow mode sends no writes")
-	// ErrPrecondition says that the write does not name the version or the UID that it is for.
+	// ErrPrecondition reports that the write does not name the version or the UID that it is for.
 	ErrPrecondition = errors.New("a precondition is required here: set metadata.resourceVersion " +
 		"for an update, and Preconditions.UID for a delete")
-	// ErrOtherServer says that the write is for another server than the guard.
+	// ErrOtherServer reports that the write is for another server than the guard's.
 	ErrOtherServer = errors.New("the guard is for another server: make a guard for this one")
 )
 
-// ErrUnguarded is a client whose writes do not pass the guard.
+// ErrUnguarded is the error for a client whose writes do not pass the guard.
 var ErrUnguarded = errors.New("its writes do not pass the guard: make clients with " +
 	"NewForConfig(guard.Config()), or with NewForConfigAndClient(guard.Config(), guard.Client())")
 
-// Error is a write that was not sent, or that was interrupted at the end of its term.
+// Error is the error of a write that was not sent, or that was interrupted at the end of its
+// term.
 type Error struct {
-	// Verb is that of RBAC.
+	// Verb is the verb of RBAC.
 	Verb string
 	// Resource is the resource, as in deployments.apps/status.
 	Resource string
-	// Namespace and Name are those of the object; Name is "" for a collection.
+	// Namespace and Name are those of the object. Name is "" for a collection.
 	Namespace, Name string
 	// Call is the name of the call, "" if it has none.
 	Call string
-	// Term is the term that is closed, as its String method has it; "" without such a method.
+	// Term is the text of the closed term, from its String method; "" without such a method.
 	Term string
 	// Err is one of the sentinels above.
 	Err error
-	// Cause says why the term was closed; nil for other errors.
+	// Cause is the error of the closed term; nil for other errors.
 	Cause error
-	// Sent says that the write was on its way: the server may have applied it.
+	// Sent reports whether the write was under way: the server may have applied it.
 	Sent bool
 }
 

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Exists reports whether the server still has an object, which last is an earlier state of. Another
-// object of its name does not count. It reads the newest state, through Direct.
+// Exists reports whether the server still has the object of which last is an earlier state. Another
+// object with its name does not count. It reads the newest state, through Direct.
 func (g *Guard) Exists(
 	ctx context.Context, gvr schema.GroupVersionResource, last metav1.Object,
 ) (bool, error) {
@@ -51,11 +51,12 @@ func (g *Guard) Selected(
 	return false, nil
 }
 
-// pageSize is the number of objects that Objects asks for at once.
+// pageSize is the number of objects in a page of Objects.
 const pageSize = 500
 
-// Objects yields the metadata of the objects of a namespace, "" being all, that a label and a field
-// selector show: the newest state, through Direct. An error is the last.
+// Objects yields the metadata of the objects that a label and a field selector select, in a
+// namespace; "" is all namespaces. It reads the newest state, through Direct. An error ends the
+// sequence.
 func (g *Guard) Objects(
 	ctx context.Context, gvr schema.GroupVersionResource, namespace, labels, selector string,
 ) iter.Seq2[*metav1.PartialObjectMetadata, error] {
@@ -96,13 +97,13 @@ func (g *Guard) Newest(ctx context.Context, gvr schema.GroupVersionResource) (st
 	return got.version, nil
 }
 
-// metadata returns a read of a form of metadata.
+// metadata returns a GET request for metadata of a kind, such as PartialObjectMetadataList.
 func (g *Guard) metadata(kind string) *rest.Request {
 	return g.server.Get().SetHeader("Accept",
 		"application/json;as="+kind+";g=meta.k8s.io;v=v1,application/json")
 }
 
-// collectionPath returns the path of a collection; the namespace "" is all of them.
+// collectionPath returns the path of a collection; the namespace "" is all namespaces.
 func collectionPath(gvr schema.GroupVersionResource, namespace string) string {
 	root := path.Join("/apis", gvr.Group, gvr.Version)
 	if gvr.Group == "" {

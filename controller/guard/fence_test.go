@@ -33,7 +33,7 @@ func TestC10_NoWriteUnderAClosedTerm(t *testing.T) {
 		_, err := r.maps().Create(ctx, configMap("a"), metav1.CreateOptions{})
 		r.must(err)
 		time.Sleep(time.Millisecond)
-		for range 2 { // the second time its term says why it is closed
+		for range 2 { // the second time, the term has an error
 			_, err = r.maps().Create(ctx, configMap("b"), metav1.CreateOptions{})
 			e := r.isError(err, ErrFenced, "create configmaps default", "rollout default/a", "not sent",
 				"lease ops/rollout")
@@ -64,7 +64,7 @@ func (l late) RoundTrip(req *http.Request) (*http.Response, error) {
 		return resp, err
 	case <-req.Context().Done():
 		if err == nil {
-			resp.Body.Close() //nolint:errcheck // nobody reads it
+			resp.Body.Close() //nolint:errcheck // the answer is not used
 		}
 		return nil, context.Cause(req.Context())
 	}
@@ -74,8 +74,8 @@ func (l late) RoundTrip(req *http.Request) (*http.Response, error) {
 func TestC10_WritesEndAtTheFence(t *testing.T) {
 	for name, c := range map[string]struct {
 		term, closed, renewed time.Duration // after 4 seconds
-		config, deadline      time.Duration // of the client and the context; 0: no timeout
-		timeout               string        // that the server gets
+		config, deadline      time.Duration // the timeouts of the client and the context; 0: no timeout
+		timeout               string        // the one that the server receives
 		ends                  time.Duration
 		late                  bool // the server's answer comes a second later
 		fenced                bool
@@ -144,8 +144,8 @@ func TestC10_WritesEndAtTheFence(t *testing.T) {
 	}
 }
 
-// TestC10_TheCallEndsWithItsTerm cancels the context of a call when its term closes, as a loop
-// does.
+// TestC10_TheCallEndsWithItsTerm cancels the context of a call when its term closes, as a
+// controller does.
 func TestC10_TheCallEndsWithItsTerm(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		r.server.Inject(apisim.Match{Verb: "create"}, apisim.Stall(0, 0))
@@ -169,7 +169,7 @@ func TestC10_TheCallEndsWithItsTerm(t *testing.T) {
 	})
 }
 
-// TestC10_WritesWithoutACall has the default term, and awaits nothing.
+// TestC10_WritesWithoutACall writes under the default term. No write is recorded.
 func TestC10_WritesWithoutACall(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		term := newTerm(10 * time.Second)
@@ -294,9 +294,9 @@ func TestC10_BytesNotSentAreDropped(t *testing.T) {
 	}
 }
 
-// TestC10_ManyWritersAtTheFence lets calls write from several goroutines while their term closes
-// and the calls end. Each write that the server has applied was noted or cut off, and each that
-// it received was counted.
+// TestC10_ManyWritersAtTheFence has calls that write from several goroutines while their term
+// closes and the calls end. Each write that the server applied was recorded or interrupted, and
+// each write that it received was counted.
 func TestC10_ManyWritersAtTheFence(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		r.server.Inject(apisim.Match{Verb: "create", Probability: 0.5}, apisim.Delay(time.Second))

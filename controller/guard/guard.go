@@ -16,9 +16,10 @@ import (
 )
 
 const (
-	// defaultTimeout is how long kube-apiserver works on a write at most, whatever timeout it has.
+	// defaultTimeout is the longest time for which kube-apiserver works on a write, even with a
+	// longer timeout.
 	defaultTimeout = 34 * time.Second
-	// defaultQPS is as kube-controller-manager's.
+	// defaultQPS is kube-controller-manager's.
 	defaultQPS = 20
 	// maxShadowBody bounds the part of a body that is recorded.
 	maxShadowBody = 64 << 10
@@ -26,19 +27,19 @@ const (
 
 // Options are the choices of a [Guard]. The zero value is ready.
 type Options struct {
-	// Timeout is how long the server may work at most on a write of a call; 0 is 34 seconds, as
-	// kube-apiserver allows by default. A timeout or a deadline of the caller that is shorter
-	// holds, and so does the end of the term.
+	// Timeout is the longest time for which the server may work on a write of a call; 0 is 34
+	// seconds, the default of kube-apiserver. A shorter timeout or deadline of the caller takes
+	// precedence, and so does the end of the term.
 	Timeout time.Duration
-	// QPS is the rate limit of each client of Direct, in requests per second, twice as many in a
-	// burst; 0 is 20, below 0 is no limit.
+	// QPS is the rate limit of each client of Direct, in requests per second. A burst may have
+	// twice as many. 0 is 20, below 0 is no limit.
 	QPS float32
 	// RequirePreconditions refuses, under a term, an update without metadata.resourceVersion
 	// and a delete without Preconditions.UID. A write that the server applies after the end of
 	// its term then changes nothing that another program has written meanwhile.
 	RequirePreconditions bool
-	// Shadow is called with every write, and none is sent. It may be called by several
-	// goroutines. Nil sends them.
+	// Shadow is called with every write, and no write is sent. Several goroutines may call it at
+	// once. Nil sends the writes.
 	Shadow func(ShadowWrite)
 }
 
@@ -46,25 +47,25 @@ type Options struct {
 type ShadowWrite struct {
 	// Call is the name of the call, "" for a write without one.
 	Call string
-	// Verb is that of RBAC. Resource is as in deployments.apps/status.
+	// Verb is the verb of RBAC. Resource has the form deployments.apps/status.
 	Verb, Resource string
 	// Namespace and Name are those of the path; the name of a create is in its body.
 	Namespace, Name string
 	// ContentType is the encoding of the body, with the kind of a patch.
 	ContentType string
-	// Body is up to the first 64 KiB. It is nil for a Secret.
+	// Body has the first 64 KiB of the body at most. It is nil for a Secret.
 	Body []byte
-	// Truncated says that the body was longer.
+	// Truncated reports whether the body was longer.
 	Truncated bool
 }
 
 // Guard watches over the writes of the clients that are made from its Config.
 type Guard struct {
 	o      Options
-	config *rest.Config // as given
-	base   *url.URL     // of the server; its path is the prefix of all paths
+	config *rest.Config // as New received it
+	base   *url.URL     // the address of the server; its path is the prefix of all paths
 	server rest.Interface
-	term   atomic.Pointer[Term] // of writes without a call; may be nil or hold a nil Term
+	term   atomic.Pointer[Term] // the term of writes without a call; may be nil or hold a nil Term
 	open   connections
 
 	statsMu sync.Mutex // guards stats
@@ -102,7 +103,7 @@ func New(config *rest.Config, o Options) (*Guard, error) {
 func serverOf(config *rest.Config) (*url.URL, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		// That error quotes the Host, which may have a password in it.
+		// The parser's error quotes the Host, which may contain a password.
 		return nil, errors.New("guard: the rest.Config cannot be used: " +
 			"its Host is no address: write it as in https://name:6443")
 	}
@@ -111,8 +112,8 @@ func serverOf(config *rest.Config) (*url.URL, error) {
 	}, nil
 }
 
-// Config returns a configuration for clients whose writes pass the guard. It is the caller's, who
-// may set QPS, user agent, content type and further wrappers. Host must stay.
+// Config returns a configuration for clients whose writes pass the guard. The caller owns it, and
+// may set QPS, user agent, content type and further wrappers, but not Host.
 func (g *Guard) Config() *rest.Config {
 	config := rest.CopyConfig(g.config)
 	g.open.of(config)
@@ -120,8 +121,9 @@ func (g *Guard) Config() *rest.Config {
 	return config
 }
 
-// Wrap returns a transport whose writes pass the guard, for a program that has an http.Client for
-// the guard's server already. Its connections stay open when a term closes.
+// Wrap returns a transport whose writes pass the guard, for a program that already has an
+// http.Client for the guard's server. The connections of that client stay open when a term
+// closes.
 func (g *Guard) Wrap(next http.RoundTripper) http.RoundTripper { return &transport{g, next} }
 
 // Client returns an HTTP client for NewForConfigAndClient, which takes no transport from the
@@ -142,24 +144,24 @@ func (g *Guard) Direct() *rest.Config {
 // Host returns the address of the server: scheme, name, port and path.
 func (g *Guard) Host() string { return g.base.String() }
 
-// SetDefaultTerm sets the term of writes that carry no call's context, except events. Nil lets them
-// pass at all times, as at first.
+// SetDefaultTerm sets the term of writes that carry no call's context, except events. Nil, the
+// initial value, sends them at all times.
 func (g *Guard) SetDefaultTerm(term Term) { g.term.Store(&term) }
 
-// isServer reports whether a URL is one of the guard's server.
+// isServer reports whether a URL is one of the guard's server's.
 func (g *Guard) isServer(u *url.URL) bool {
 	return u.Host == g.base.Host && u.Scheme == g.base.Scheme
 }
 
-// probeKey is the key of a request that only asks which guard it passes.
+// probeKey is the context key of a request that only finds the guard that it passes.
 type probeKey struct{}
 
-// probe is its value.
+// probe is the value of probeKey.
 type probe struct{ guard *Guard }
 
 var errProbed = errors.New("this request only asks for the guard")
 
-// passes returns the guard through which a transport sends, nil if it has none. Nothing is sent,
+// passes returns the guard through which a transport sends, or nil. Nothing is sent,
 // as the context has ended.
 func passes(rt http.RoundTripper) *Guard {
 	p := &probe{}
@@ -170,12 +172,12 @@ func passes(rt http.RoundTripper) *Guard {
 		return nil
 	}
 	if resp, err := rt.RoundTrip(req); err == nil {
-		resp.Body.Close() //nolint:errcheck // no answer was asked for
+		resp.Body.Close() //nolint:errcheck // the answer is not used
 	}
 	return p.guard
 }
 
-// guardOf returns the guard of a config, nil if it has none.
+// guardOf returns the guard of a config, or nil.
 func guardOf(config *rest.Config) *Guard {
 	if config.WrapTransport == nil {
 		return nil
@@ -188,9 +190,9 @@ type refusing struct{}
 
 func (refusing) RoundTrip(*http.Request) (*http.Response, error) { return nil, errProbed }
 
-// Check returns an error if clients that are made from config do not write through the guard:
-// if it is for another server, or not made by Config. A client that is made from it with
-// NewForConfigAndClient sends as its http.Client does: see CheckClient.
+// Check returns an error if clients that are made from config do not write through the guard,
+// because config is for another server, or was not made by Config. A client that is made from
+// config with NewForConfigAndClient sends through its http.Client: see CheckClient.
 func (g *Guard) Check(config *rest.Config) error {
 	if config == nil {
 		return fmt.Errorf("guard: the rest.Config is nil: %w", ErrUnguarded)

@@ -112,7 +112,7 @@ func TestAnotherServerIsRefused(t *testing.T) {
 	})
 }
 
-// TestNewForConfigAndClient makes a client in that way.
+// TestNewForConfigAndClient makes a client with NewForConfigAndClient.
 func TestNewForConfigAndClient(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		http, err := r.guard.Client()
@@ -129,7 +129,7 @@ func TestNewForConfigAndClient(t *testing.T) {
 	})
 }
 
-// TestShadow records writes, of which none is sent.
+// TestShadow records writes. None of them is sent.
 func TestShadow(t *testing.T) {
 	var writes []ShadowWrite
 	o := Options{Shadow: func(w ShadowWrite) { writes = append(writes, w) }}
@@ -175,7 +175,7 @@ func TestShadow(t *testing.T) {
 	})
 }
 
-// TestDirect has requests that pass neither the guard nor its rate limit.
+// TestDirect sends requests that do not pass the guard, under the rate limit of Options.QPS.
 func TestDirect(t *testing.T) {
 	inBubble(t, Options{QPS: 2}, func(r *rig) {
 		direct := r.guard.Direct()

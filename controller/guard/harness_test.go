@@ -138,7 +138,7 @@ func newTerm(d time.Duration) *testTerm {
 	return t
 }
 
-// renew lets the term end after a time.
+// renew makes the term end after a time.
 func (t *testTerm) renew(d time.Duration) { t.until.Store(new(time.Now().Add(d))) }
 
 func (t *testTerm) String() string           { return "lease ops/rollout" }
@@ -159,7 +159,7 @@ func (t *testTerm) close(err error) {
 	close(t.done)
 }
 
-// inCBOR lets clients speak CBOR to a server that speaks JSON.
+// inCBOR translates between clients that use CBOR and a server that uses JSON.
 func inCBOR(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.Header.Get("Content-Type"), "cbor") {
@@ -191,7 +191,7 @@ func inCBOR(next http.Handler) http.Handler {
 		body := inJSON.Body.Bytes()
 		if err := utiljson.Unmarshal(body, &object); err == nil { // whole numbers stay whole
 			plain, _ := direct.Marshal(object)
-			body = append([]byte{0xd9, 0xd9, 0xf7}, plain...) // the tag that says that it is CBOR
+			body = append([]byte{0xd9, 0xd9, 0xf7}, plain...) // the tag of CBOR
 		}
 		w.Header().Set("Content-Type", runtime.ContentTypeCBOR)
 		w.WriteHeader(inJSON.Code)

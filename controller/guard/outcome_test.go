@@ -33,7 +33,7 @@ func answering(code int, body string) apisim.Fault {
 	})
 }
 
-// inTime is when a write that has no answer may be resolved, after it was sent.
+// inTime is the time after the sending at which a write without an answer may be resolved.
 const inTime = defaultTimeout + grace
 
 // outcome is the outcome of a create under a fault.
@@ -42,8 +42,8 @@ type outcome struct {
 	fault     apisim.Fault
 	none      bool // no entry
 	known     bool
-	notBefore time.Duration // of an unknown one, after it was sent
-	wait      time.Duration // until the client has its answer
+	notBefore time.Duration // of an unknown write, from its sending
+	wait      time.Duration // the time until the client has its answer
 }
 
 // TestC03_EachOutcomeIsNoted creates a config map under faults.
@@ -84,7 +84,7 @@ func TestC03_EachOutcomeIsNoted(t *testing.T) {
 	}
 }
 
-// check creates a config map, and compares what is noted.
+// check creates a config map, and compares the recorded write.
 func (c *outcome) check(r *rig) {
 	ctx, call := r.guard.Begin(r.Context(), nil)
 	began := time.Now()
@@ -124,7 +124,7 @@ func (c *outcome) check(r *rig) {
 	}
 }
 
-// TestC03_EachAttemptIsNoted lets client-go send a write again.
+// TestC03_EachAttemptIsNoted makes client-go send a write again.
 func TestC03_EachAttemptIsNoted(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		r.server.Inject(apisim.Match{Verb: "create"}.Nth(1), apisim.Refuse(429, time.Second))
@@ -302,7 +302,7 @@ func TestC03_NamespacesAreAsked(t *testing.T) {
 	})
 }
 
-// TestC03_WhatStoresNothing sends requests that are not awaited.
+// TestC03_WhatStoresNothing sends requests that are not recorded.
 func TestC03_WhatStoresNothing(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {
 		create(r, configMap("a"))

@@ -55,7 +55,7 @@ func segment(path string) (first, rest string) {
 }
 
 // storesNothing reports whether a request for the target leaves every stored object as it is.
-// The list of such resources is here alone.
+// It has the only list of such resources.
 func (t *target) storesNothing() bool {
 	switch t.resource.Group {
 	case "authentication.k8s.io", "authorization.k8s.io": // reviews
@@ -76,7 +76,7 @@ func (t *target) isEvent() bool {
 		(t.resource.Group == "" || t.resource.Group == "events.k8s.io")
 }
 
-// resourceText returns the resource as in deployments.apps/status.
+// resourceText returns the resource in the form deployments.apps/status.
 func (t *target) resourceText() string {
 	if t.subresource == "" {
 		return t.resource.String()
@@ -108,7 +108,8 @@ type operation struct {
 	verb string
 }
 
-// operationOf reads the request. It reports false for one that stores nothing.
+// operationOf returns the operation of a request. It reports false for a request that stores
+// nothing.
 func (g *Guard) operationOf(req *http.Request) (op operation, ok bool) {
 	switch req.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:
@@ -128,7 +129,7 @@ func (g *Guard) operationOf(req *http.Request) (op operation, ok bool) {
 		return op, len(deleteOptionsOf(req).DryRun) == 0
 	}
 	if op.resource == (schema.GroupResource{Resource: "bindings"}) {
-		// Nothing is stored under bindings: each one changes a pod that its body names.
+		// No object is stored under bindings: each binding changes the pod that its body names.
 		op.resource.Resource = "pods"
 	}
 	return op, true

@@ -13,10 +13,11 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Resolve asks the server about a write, and returns it with the version that a cache has to
-// show: that of the object. Without an object, it is that of a consistent list of one object, and
-// Gone is set. For a collection it is the version of such a list too. The requests are reads of the
-// newest state, through Direct. A write of which nothing can be read is returned as Settled.
+// Resolve asks the server about a write, and returns the write with the version that a cache has to
+// show: that of the object. If there is no such object, it is the version of a consistent list of
+// one object, and Gone is set. For a collection it is the version of such a list too. The requests
+// are reads of the newest state, through Direct. If the resource is gone or cannot be read, the
+// write is returned as Settled.
 //
 // gvr is the resource of the write, in any version that the server serves. Do not call it before
 // NotBefore: the server might still be at work on the write.
@@ -58,7 +59,7 @@ func (g *Guard) Resolve(
 	return w, nil
 }
 
-// read reads the metadata of an object or of a list with so many objects, 0 being no limit.
+// read reads the metadata of an object, or of a list of up to limit objects; 0 is no limit.
 func (g *Guard) read(ctx context.Context, path, kind string, limit int) (answer, error) {
 	req := g.metadata(kind).AbsPath(path)
 	if limit > 0 {

@@ -29,7 +29,7 @@ func TestC03_ResolveAsksTheServer(t *testing.T) {
 	for name, c := range map[string]struct {
 		before func(r *rig, w *Write)
 		want   func(r *rig, w *Write)
-		says   string // of the error
+		says   string // the text of the error
 	}{
 		"applied": {want: func(r *rig, w *Write) {
 			stored := r.stored(configMaps, "a")
@@ -120,7 +120,7 @@ func (r *rig) version() string {
 	return version
 }
 
-// TestC03_ResolveReadsTheNewestState looks at the requests: one object, without a version, which
+// TestC03_ResolveReadsTheNewestState checks the requests: one object, without a version, which
 // a cache of the server may not answer, and the metadata alone.
 func TestC03_ResolveReadsTheNewestState(t *testing.T) {
 	inBubble(t, Options{}, func(r *rig) {

@@ -15,23 +15,24 @@ func (g *Guard) Health() Health { return Health{g.Host(), g.Stats()} }
 type Stats struct {
 	// Sent counts the attempts that were sent, with and without a call.
 	Sent uint64 `json:"sent"`
-	// Unattributed counts those of Sent that no call has made, without the events.
+	// Unattributed counts the attempts of Sent without a call, other than events.
 	Unattributed uint64 `json:"unattributed,omitzero"`
-	// Events counts the events of Sent that no call has made.
+	// Events counts the attempts of Sent that wrote an event without a call.
 	Events uint64 `json:"events,omitzero"`
-	// Fenced counts the writes that were not sent, as their term was closed; healthy is 0 but
-	// for the time around the end of a term.
+	// Fenced counts the writes that were not sent, as their term was closed; healthy is 0, except
+	// around the end of a term.
 	Fenced uint64 `json:"fenced,omitzero"`
-	// Interrupted counts those of Sent whose term closed before the answer had come. The server
-	// may have applied them.
+	// Interrupted counts the attempts of Sent whose term closed before the answer had come. The
+	// server may have applied them.
 	Interrupted uint64 `json:"interrupted,omitzero"`
 	// Late counts the writes that were refused, as their call had ended; healthy is 0.
 	Late uint64 `json:"late,omitzero"`
-	// Refused counts those that lacked a precondition, or were for another server; healthy is 0.
+	// Refused counts the writes that lacked a precondition, or were for another server; healthy
+	// is 0.
 	Refused uint64 `json:"refused,omitzero"`
-	// Shadowed counts those that shadow mode has refused.
+	// Shadowed counts the writes that shadow mode has refused.
 	Shadowed uint64 `json:"shadowed,omitzero"`
-	// Conflicts counts the conflicts of calls, with those over a name that exists.
+	// Conflicts counts the conflicts of calls, also those over a name that exists already.
 	Conflicts uint64 `json:"conflicts,omitzero"`
 	// Unknown counts the attempts of calls whose outcome or version was not in the answer.
 	Unknown uint64 `json:"unknown,omitzero"`

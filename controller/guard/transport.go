@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// transport is the place through which all requests of a guard's clients pass.
+// transport is the transport through which all requests of a guard's clients pass.
 type transport struct {
 	guard *Guard
 	next  http.RoundTripper
@@ -48,7 +48,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if err != nil {
 		if req.Body != nil {
-			req.Body.Close() //nolint:errcheck // it was not used
+			req.Body.Close() //nolint:errcheck // the request is not sent
 		}
 		return nil, err
 	}
@@ -60,8 +60,8 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// termOf returns the term of a write: that of its call, or of writes without a call. It is nil
-// without a term, and for events without a call.
+// termOf returns the term of a write: that of its call, or the default term. It is nil without a
+// term, and for events without a call.
 func (g *Guard) termOf(a *attempt) Term {
 	if a.call != nil {
 		return a.call.term
@@ -72,7 +72,7 @@ func (g *Guard) termOf(a *attempt) Term {
 	return nil
 }
 
-// check returns why a write is not to be sent, nil if it is.
+// check returns the reason for which a write is not sent, or nil.
 func (a *attempt) check() error {
 	g := a.guard
 	switch {
@@ -98,8 +98,8 @@ func (a *attempt) check() error {
 	return nil
 }
 
-// hasPrecondition reports whether the write names the version or the UID that it is for, where
-// it can.
+// hasPrecondition reports whether the write names the version or the UID that it is for, or is
+// neither an update nor a delete.
 func (a *attempt) hasPrecondition() bool {
 	switch a.verb {
 	case "update":
@@ -120,7 +120,7 @@ func (a *attempt) shadow() ShadowWrite {
 		ContentType: a.request.Header.Get("Content-Type"),
 	}
 	if a.request.Body != nil && w.Resource != "secrets" {
-		// The part that could be read is recorded.
+		// Record the part that can be read.
 		w.Body, _ = io.ReadAll(io.LimitReader(a.request.Body, maxShadowBody+1))
 		w.Truncated = len(w.Body) > maxShadowBody
 		w.Body = w.Body[:min(len(w.Body), maxShadowBody)]

@@ -18,10 +18,10 @@ type Applier[C any, T tidings.Object] interface {
 }
 
 // Apply applies a configuration as a field manager, takes over the fields that other managers
-// own, and returns the server's answer. cached is the object as a cache has it, nil if there is
-// none; it is returned if the manager has applied just that configuration to it. extract returns
-// what a manager has applied to an object: typed clients have such a function for each type, as
-// ExtractReplicaSet of applyconfigurations/apps/v1.
+// own, and returns the server's answer. cached is the cached object, or nil. Apply returns it,
+// without a request, if the manager has applied just that configuration to it. extract returns
+// the configuration that a manager has applied to an object: typed clients have such a function
+// for each type, as ExtractReplicaSet of applyconfigurations/apps/v1.
 func Apply[C any, T tidings.Object](
 	ctx context.Context, client Applier[C, T], manager string, wanted C,
 	cached T, extract func(object T, manager string) (C, error),
@@ -40,7 +40,7 @@ func Apply[C any, T tidings.Object](
 }
 
 // ControllerRef returns the owner reference that makes an object of a kind the controller of
-// another one. The cached object does not know its kind.
+// another one. The kind is a parameter, as cached objects lack it.
 func ControllerRef(
 	owner metav1.Object, kind schema.GroupVersionKind,
 ) *applymetav1.OwnerReferenceApplyConfiguration {

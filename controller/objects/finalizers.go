@@ -41,7 +41,7 @@ func AddFinalizer[T tidings.Object](
 }
 
 // RemoveFinalizer removes a finalizer from an object and returns the server's answer. It returns
-// the object as it is if it lacks the finalizer, or if the server has it no more.
+// the object as it is if it lacks the finalizer, or if the server no longer has the object.
 func RemoveFinalizer[T tidings.Object](
 	ctx context.Context, client Patcher[T], object T, finalizer string,
 ) (T, error) {
@@ -60,7 +60,7 @@ func RemoveFinalizer[T tidings.Object](
 	return changed, nil
 }
 
-// patchFinalizers replaces the finalizers of the object, of its version alone.
+// patchFinalizers replaces the finalizers of the object, if it still has its version.
 func patchFinalizers[T tidings.Object](
 	ctx context.Context, client Patcher[T], object T, finalizers []string,
 ) (T, error) {

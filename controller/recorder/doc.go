@@ -9,10 +9,9 @@
 //
 //  1. Eventf does not wait, and returns no error. Events are for people: a program must not
 //     depend on them.
-//  2. Close waits until each event had one second to be sent, and then gives the others up. A
-//     program calls it when its controllers have stopped.
-//  3. With the Config of a controller.Guard, events are counted by the guard, and no call waits
-//     for them.
+//  2. Close waits until each event had one second to be sent, and then drops the remaining
+//     events. A program calls it when its controllers have stopped.
+//  3. With the Config of a controller.Guard, the guard counts events, and no call waits for them.
 //
 // Events that client-go's broadcaster cannot send are logged with klog. A program needs the verbs create
 // and patch on events of the API group events.k8s.io.
@@ -25,6 +24,6 @@
 //
 // # Memory
 //
-// Up to 1,000 events are queued; more are dropped. A series is kept until it has been still for
+// Up to 1,000 events are queued; more are dropped. A series is kept until it has had no event for
 // six minutes.
 package recorder

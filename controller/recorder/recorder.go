@@ -14,13 +14,13 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// flush is how long an event has to be sent once the recorder is closed.
+// flush is the least time that each event has to be sent before Close drops it.
 const flush = time.Second
 
 // Options are the choices of a [Recorder]. The zero value is ready.
 type Options struct {
-	// Scheme knows the kinds of the objects that events regard; nil is client-go's, which has
-	// the built-in ones.
+	// Scheme has the kinds of the objects that events regard; nil is client-go's scheme, which
+	// has the built-in kinds.
 	Scheme *runtime.Scheme
 }
 
@@ -31,7 +31,7 @@ type Recorder struct {
 	cancel      context.CancelFunc
 
 	mu   sync.Mutex // guards last
-	last time.Time  // of the last call of Eventf; zero before
+	last time.Time  // the time of the last call of Eventf; zero before the first one
 }
 
 // New returns a recorder of the events of a controller. Close it at the end.
@@ -58,9 +58,9 @@ func New(config *rest.Config, controller string, o Options) (*Recorder, error) {
 	}, nil
 }
 
-// Eventf records an event of the type Normal or Warning. It regards an object, and may be
-// related to another one; nil is no other one. reason is why the action was taken, and action
-// what was done, both in CamelCase. note is for people.
+// Eventf records an event of the type Normal or Warning. The event regards an object, and may be
+// related to another one; nil is no other one. reason is the reason for the action, and action
+// names the action, both in CamelCase. note is a text for people.
 func (r *Recorder) Eventf(
 	regarding, related runtime.Object, eventType, reason, action, note string, args ...any,
 ) {

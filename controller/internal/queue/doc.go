@@ -1,5 +1,5 @@
 // Package queue is the work queue of a controller: a [Queue] hands keys to workers, fairly, and
-// remembers of each key why it is to run.
+// keeps the reasons for which each key is to run.
 //
 //	Add ─▶ flow "a" ─┬─ Changes     ▢▢▢        ┐
 //	                 ├─ Requeues    ▢          │  round robin
@@ -18,12 +18,13 @@
 //
 //  1. A flow is the keys that share a namespace. The flows that have a queued key take turns. A
 //     flow that holds all workers but one has no turn.
-//  2. Within a flow, the key is next that has the earliest time of being queued, plus a step for
-//     each band below Changes. So a key rises one band per step.
-//  3. An Add for a queued key adds its reason, and moves the key to a more urgent band if that
-//     is earlier. An Add for a running key leads to another run.
+//  2. Within a flow, the next key is the one with the earliest sum of the time at which it was
+//     queued and a step for each band below Changes. So a key rises one band per step.
+//  3. An Add for a queued key adds its reason, and moves the key to a more urgent band if its
+//     turn comes earlier there. An Add for a running key leads to another run.
 //  4. A failed key waits for a delay that doubles with each failure. A change ends the wait
-//     once the first delay has passed. A wait that the outcome itself names stays.
+//     once the first delay has passed. A change does not shorten a wait that the outcome itself
+//     names.
 //  5. A parked key keeps its reasons. It waits for Wake without a goroutine.
 //
 // With F flows that have queued keys, a key starts after at most F × n other starts, and one
@@ -32,11 +33,11 @@
 //
 // # Concurrency properties
 //
-// One mutex guards a queue. Get waits on a condition; a timer calls Get's waiters when a delay
-// is over. There is no goroutine per key. Equal calls at equal times have equal results.
+// One mutex guards a queue. Get waits on a condition variable; a timer wakes the waiters when a
+// delay is over. There is no goroutine per key. Equal calls at equal times have equal results.
 //
 // # Memory
 //
 // A key takes about 70 bytes while it is not idle or waits for a requeue, and 8 and the size of R
-// for each of up to eight reasons. Keys that wait for nothing take nothing.
+// for each of up to eight reasons. Idle keys without a requeue take no memory.
 package queue

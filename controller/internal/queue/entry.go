@@ -7,15 +7,15 @@ type State uint8
 
 // The states of a key.
 const (
-	// Idle waits for an Add, or for the requeue that its last result asked for.
+	// Idle: the key waits for an Add, or for the requeue that its last result requested.
 	Idle State = iota
-	// Queued waits for a worker.
+	// Queued: the key waits for a worker.
 	Queued
-	// Running is with a worker. Adds meanwhile lead to another run.
+	// Running: the key is with a worker. An Add leads to another run.
 	Running
-	// Parked waits for a Wake.
+	// Parked: the key waits for a Wake.
 	Parked
-	// BackingOff waits after a failure.
+	// BackingOff: the key waits after a failure.
 	BackingOff
 )
 
@@ -24,20 +24,20 @@ func (s State) String() string {
 	return [...]string{"Idle", "Queued", "Running", "Parked", "BackingOff"}[s]
 }
 
-// Band is how soon a key of a flow is due among the others of the flow.
+// Band is the urgency of a key among the keys of its flow.
 type Band uint8
 
 // The bands, most urgent first.
 const (
-	// Changes are keys whose objects have changed.
+	// Changes is the band of keys whose objects have changed.
 	Changes Band = iota
-	// Requeues are keys that a result or a failure has asked for.
+	// Requeues is the band of keys that a result or a failure has requested.
 	Requeues
-	// Background is keys of the initial list and of resyncs.
+	// Background is the band of keys of the initial list and of resyncs.
 	Background
 
 	bands = 3
-	none  = Band(bands) // no run is asked for
+	none  = Band(bands) // no run is requested
 )
 
 // String returns the name of the band.
@@ -45,32 +45,32 @@ func (b Band) String() string {
 	return [...]string{"Changes", "Requeues", "Background", "none"}[b]
 }
 
-// nobody is the number of no entry.
+// nobody is a number that no entry has.
 const nobody = ^uint32(0)
 
-// entry is a key that is not forgotten. It is in one list: of a band of its flow while it is
-// Queued, of the other states while it is in these.
+// entry is a key that is not forgotten. It is in one list: that of a band of its flow while it is
+// Queued, and that of its state otherwise.
 type entry struct {
 	key        string
-	since      int64 // when the state began; while it is Queued, when it entered the band
+	since      int64 // the beginning of the state; while it is Queued, of its time in the band
 	flow       *flow
 	prev, next uint32
-	reasons    uint32 // the first of them
+	reasons    uint32 // the first reason
 	timer      uint32 // the place in the heap + 1; 0 without one
 	failures   count  // in a row
-	untold     count  // asks whose reasons were left out
+	untold     count  // the asks whose reasons were left out
 	state      State
-	band       Band // while it is Queued, the band; otherwise the most urgent one asked for
+	band       Band // while it is Queued, the band; otherwise the most urgent band requested
 	marks      marks
 }
 
-// marks are notes on the present state of an entry.
+// marks are flags of the present state of an entry.
 type marks uint8
 
 const (
 	firm    marks = 1 << iota // while it is BackingOff: changes do not shorten the wait
 	changed                   // while it is Running: a change that is no echo has come
-	woken                     // while it is Running: so has a Wake
+	woken                     // while it is Running: a Wake has come
 )
 
 func (m marks) has(mark marks) bool { return m&mark != 0 }

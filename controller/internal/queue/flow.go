@@ -2,7 +2,7 @@ package queue
 
 import "time"
 
-// flow is the keys that share the fate of being many: those of a namespace, by default.
+// flow is a set of keys that takes turns with other flows: by default, the keys of a namespace.
 type flow struct {
 	name       string
 	bands      [bands]list // of queued keys, by the time at which they entered the band
@@ -12,8 +12,8 @@ type flow struct {
 	prev, next *flow // in the ring; nil outside it
 }
 
-// first returns the entry whose turn it is, and its band. A key rises one band per step: so the
-// turn is that of the key with the earliest time, to which its band adds a step each.
+// first returns the entry that is next, and its band: the one with the earliest sum of its time
+// and a step for each band below the most urgent one. So a key rises one band per step.
 func (f *flow) first(entries *slab[entry], step time.Duration) (uint32, Band) {
 	found, foundBand, earliest := nobody, none, int64(0)
 	for b := range Band(bands) {
@@ -28,7 +28,8 @@ func (f *flow) first(entries *slab[entry], step time.Duration) (uint32, Band) {
 	return found, foundBand
 }
 
-// ring is the flows that have a queued key and may start one, in the order of their turns.
+// ring is the list of the flows that have a queued key and may start one, in the order of their
+// turns.
 type ring struct{ turn *flow }
 
 // push makes a flow the last of the round.

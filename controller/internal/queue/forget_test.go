@@ -40,7 +40,7 @@ func TestLate(t *testing.T) {
 	})
 }
 
-// TestForget forgets a key in each state, and none of them comes again.
+// TestForget forgets a key in each state. No forgotten key is handed out again.
 func TestForget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[int]{Workers: 9, FirstDelay: time.Second})
@@ -56,7 +56,7 @@ func TestForget(t *testing.T) {
 		}
 		q.Add("b/running", Ask[int]{})
 		running, _ := q.Get(0, nil)
-		time.Sleep(time.Minute) // the one that failed is queued
+		time.Sleep(time.Minute) // the failed key is queued
 		q.Add("b/queued", Ask[int]{})
 		if late := q.Late(58 * time.Second); len(late) != 2 || !slices.Contains(late, "a/parked") ||
 			!slices.Contains(late, "a/fails") {

@@ -40,7 +40,7 @@ func (x *index) get(key string) (uint32, bool) {
 	return i - 1, i != 0
 }
 
-// obtain returns the entry of a key, and makes one for a new key.
+// obtain returns the entry of a key. It makes one for a new key.
 func (x *index) obtain(key string) (i uint32, isNew bool) {
 	at, hash := x.find(key)
 	if i := x.slots[at].entry; i != 0 {

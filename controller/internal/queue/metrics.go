@@ -6,7 +6,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// metrics are those of workqueue that a queue knows at each call. A nil *metrics does nothing.
+// metrics are the metrics of workqueue that a queue updates at each call. A nil *metrics does
+// nothing.
 type metrics struct {
 	depths  workqueue.GaugeMetric
 	adds    workqueue.CounterMetric
@@ -28,7 +29,7 @@ func newMetrics(p workqueue.MetricsProvider, name string) *metrics {
 	}
 }
 
-// depth shows the number of queued keys. Each that is more was added.
+// depth sets the number of queued keys. Each increase counts as adds.
 func (m *metrics) depth(queued [bands]int) {
 	if m == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// provider makes metrics that add up what they receive.
+// provider makes metrics that add up the values that they receive.
 type provider struct {
 	depth, adds, retries, latency, work sum
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// second is the unit of the model's time. Every operation takes one, and a delay that is set by
-// the operation n ends n nanoseconds after one: so no two timers are due at once.
+// second is the unit of the model's time. Every operation takes one second, and a delay that the
+// operation n sets ends n nanoseconds after a full second: so no two timers are due at once.
 const second = int64(time.Second)
 
 func modelOptions() Options[int] {
@@ -24,7 +24,7 @@ func modelOptions() Options[int] {
 type modelKey struct {
 	state    State
 	since    int64
-	order    int // of entering the band
+	order    int // the order in which it entered the band
 	band     Band
 	reasons  []Counted[int]
 	untold   int
@@ -279,7 +279,7 @@ func story(t *testing.T, ops []byte) {
 	}
 }
 
-// compare asks that a schedule and the model agree on every key.
+// compare checks that a schedule and the model agree on every key.
 func compare(t *testing.T, n int, s *schedule[int], m *model) {
 	t.Helper()
 	for key, k := range m.keys {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// Options are those of a [Queue]. The zero value is ready.
+// Options are the options of a [Queue]. The zero value is ready.
 type Options[R comparable] struct {
 	// Workers is the number of workers that may call Get; 0 is 1.
 	Workers int
@@ -16,16 +16,17 @@ type Options[R comparable] struct {
 	Flow func(key string) string
 	// Step is the time after which a waiting key rises by one band; 0 is 10 seconds.
 	Step time.Duration
-	// FirstDelay is how long a key waits after its first failure, and each further failure
-	// doubles it, up to MaxDelay. A tenth at most is added at random. The defaults are those of
+	// FirstDelay is the delay after the first failure of a key. Each further failure doubles it,
+	// up to MaxDelay. Up to a tenth is added at random. The defaults are those of
 	// workqueue's rate limiter: 5 milliseconds, and 1,000 seconds.
 	FirstDelay, MaxDelay time.Duration
-	// Limiter takes the place of the delays. Its When is called once per failure, its Forget
-	// after a success. Nil is the delays above.
+	// Limiter replaces the delays. Its When is called once per failure, its Forget
+	// after a success. Nil keeps the delays above.
 	Limiter workqueue.TypedRateLimiter[string]
-	// Jitter returns a number in [0, 1); nil is a random one.
+	// Jitter returns a number in [0, 1); nil returns a random one.
 	Jitter func() float64
-	// Requeued and Retried are the reasons of runs that a result and a failure have asked for.
+	// Requeued is the reason of runs that a result has requested, and Retried the reason of runs
+	// after a failure.
 	Requeued, Retried R
 	// Metrics makes the metrics of workqueue, under Name. Nil is no metrics.
 	Metrics workqueue.MetricsProvider
@@ -60,48 +61,48 @@ func namespaceOf(key string) string {
 	return namespace
 }
 
-// Ask asks for a run of a key.
+// Ask is a request for a run of a key.
 type Ask[R comparable] struct {
 	Band   Band
 	Reason R
-	// Echo says that the change is a write of the key's own last run: it does not end the
-	// wait after a failure.
+	// Echo reports whether the change is a write of the key's own last run: such a change does
+	// not end the wait after a failure.
 	Echo bool
 }
 
 // Item is a key that a worker has taken.
 type Item[R comparable] struct {
 	Key string
-	// Reasons are those of the asks since the last run; up to eight different ones, in the
+	// Reasons are the reasons of the asks since the last run: up to eight different ones, in the
 	// order in which they came. They are valid until the worker's next Get.
 	Reasons []Counted[R]
 	// MoreReasons counts the asks whose reasons were left out.
 	MoreReasons int
-	// Failures is how often the key has failed in a row.
+	// Failures is the number of failures of the key in a row.
 	Failures int
-	// Waited is how long the key was queued.
+	// Waited is the time for which the key was queued.
 	Waited time.Duration
-	// Band is the band in which it was queued.
+	// Band is the band in which the key was queued.
 	Band Band
 
 	entry uint32
 	began int64
 }
 
-// Result is how a run has ended.
+// Result is the way in which a run has ended.
 type Result uint8
 
 // The results.
 const (
-	// Succeed forgets the failures of the key. Outcome.After is a delay for another run, 0 for
-	// none; it takes the place of that of an earlier result.
+	// Succeed forgets the failures of the key. Outcome.After is the delay until another run; 0 is
+	// no other run. It replaces the delay of an earlier result.
 	Succeed Result = iota
 	// Fail is a failure that only a change can mend.
 	Fail
 	// Retry is a failure that is tried again: after the delay of its failures, earlier if the
 	// object changes, or after Outcome.After and not before.
 	Retry
-	// Park gives the item back unused, until Wake is called. One since Get counts.
+	// Park gives the item back unused, until Wake is called. A Wake since Get counts too.
 	Park
 )
 

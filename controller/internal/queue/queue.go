@@ -12,8 +12,8 @@ type Queue[R comparable] struct {
 	mu      sync.Mutex // guards the rest
 	free    *sync.Cond // workers wait for a key
 	s       *schedule[R]
-	timer   *time.Timer // calls tick; nil until it is needed
-	alarm   int64       // when the timer fires; 0 if it is not set
+	timer   *time.Timer // calls tick; nil until the first delay
+	alarm   int64       // the time at which the timer fires; 0 if it is not set
 	closed  bool
 	metrics *metrics // nil without a provider
 }
@@ -28,8 +28,8 @@ func New[R comparable](o Options[R]) *Queue[R] {
 
 func (q *Queue[R]) now() int64 { return int64(time.Since(q.epoch)) }
 
-// Add asks for a run of a key. An ask of a queued key is one run with it; an ask of a running
-// key is another run afterwards. After Close it does nothing.
+// Add requests a run of a key. An ask for a queued key adds no other run; an ask for a running
+// key leads to another run afterwards. After Close, Add does nothing.
 func (q *Queue[R]) Add(key string, a Ask[R]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -40,7 +40,7 @@ func (q *Queue[R]) Add(key string, a Ask[R]) {
 	q.changed()
 }
 
-// Requeue asks for a run of a key now, in the place of the one after the delay of its last result.
+// Requeue requests a run of a key now, which replaces the one after the delay of its last result.
 // The end of a run that is under way does not undo it.
 func (q *Queue[R]) Requeue(key string) {
 	q.mu.Lock()
@@ -52,8 +52,8 @@ func (q *Queue[R]) Requeue(key string) {
 	q.changed()
 }
 
-// Get waits for a key, which is then Running until Done. Workers are numbered from 0: Get
-// returns false to those beyond the number of workers, and to all after Close. The reasons of
+// Get waits for a key, which is then Running until Done. Workers are numbered from 0: Get returns
+// false to workers beyond the number of workers, and to all workers after Close. The reasons of
 // the item are appended to buf.
 func (q *Queue[R]) Get(worker int, buf []Counted[R]) (Item[R], bool) {
 	q.mu.Lock()
@@ -101,7 +101,7 @@ func (q *Queue[R]) Wake(key string) {
 	}
 }
 
-// WakeAll is Wake of every key.
+// WakeAll calls Wake for every key.
 func (q *Queue[R]) WakeAll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -117,7 +117,7 @@ func (q *Queue[R]) WakeAll() {
 	q.changed()
 }
 
-// Failures returns how often a key has failed in a row.
+// Failures returns the number of failures of a key in a row.
 func (q *Queue[R]) Failures(key string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -146,7 +146,7 @@ func (q *Queue[R]) All() (keys []string) {
 	return keys
 }
 
-// Forget forgets keys, but those that run. It returns how many of them were queued.
+// Forget forgets keys, except for those that run. It returns the number of keys that were queued.
 func (q *Queue[R]) Forget(keys []string) (queued int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -160,7 +160,7 @@ func (q *Queue[R]) Forget(keys []string) (queued int) {
 	return before - total(q.s.queued)
 }
 
-// SetWorkers changes the number of workers. Those beyond it leave with their next Get.
+// SetWorkers changes the number of workers. Workers beyond it leave with their next Get.
 func (q *Queue[R]) SetWorkers(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// worker takes keys until the queue sends it away, and does with each what do says.
+// worker takes keys until the queue sends it away. It ends each run with the outcome of do.
 func worker(t *testing.T, q *Queue[int], n int, do func(Item[int]) Outcome) (left <-chan struct{}) {
 	end := make(chan struct{})
 	go func() {
@@ -68,7 +68,7 @@ func TestDelays(t *testing.T) {
 }
 
 // TestChangeEndsABackoff: a change makes a failed key ready after the first delay, the echo of
-// an own write does not, and neither ends the wait that a server has asked for.
+// an own write does not, and neither ends a wait that a server has requested.
 func TestChangeEndsABackoff(t *testing.T) {
 	for name, row := range map[string]struct {
 		failure Outcome
@@ -93,7 +93,7 @@ func TestChangeEndsABackoff(t *testing.T) {
 				})
 				began := time.Now()
 				q.Add("x", Ask[int]{})
-				time.Sleep(2 * time.Second) // the second failure was after one
+				time.Sleep(2 * time.Second) // the second failure was after one second
 				q.Add("x", row.ask)
 				time.Sleep(2 * time.Hour)
 				synctest.Wait()
@@ -107,8 +107,8 @@ func TestChangeEndsABackoff(t *testing.T) {
 	}
 }
 
-// TestChangeDuringARun: one that came during a run ends the wait after its failure, and an echo
-// does not.
+// TestChangeDuringARun: a change that came during a run ends the wait after its failure, and an
+// echo does not.
 func TestChangeDuringARun(t *testing.T) {
 	for _, echo := range []bool{true, false} {
 		s := newSchedule(modelOptions())
@@ -231,7 +231,7 @@ func TestC04_OneFlowLeavesAWorker(t *testing.T) {
 	})
 }
 
-// TestWorkersChange: workers beyond a smaller number leave, with the key of nobody.
+// TestWorkersChange: workers beyond a smaller number leave without a key.
 func TestWorkersChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[int]{Workers: 4})
@@ -282,7 +282,7 @@ func TestDoneOfNothing(t *testing.T) {
 	}
 }
 
-// TestRequeue: it survives the end of the run that it came in.
+// TestRequeue: a requeue survives the end of the run that it came in.
 func TestRequeue(t *testing.T) {
 	q := New(Options[int]{Requeued: 7})
 	q.Add("x", Ask[int]{})

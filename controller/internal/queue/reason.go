@@ -3,7 +3,7 @@ package queue
 // maxReasons bounds the different reasons that a key keeps until its next run.
 const maxReasons = 8
 
-// Counted is a reason, and how often it was given.
+// Counted is a reason, and the number of times that it was given.
 type Counted[R comparable] struct {
 	Reason R
 	Count  int

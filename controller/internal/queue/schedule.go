@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// schedule is the state of a queue. It knows no clock: times are nanoseconds since any moment,
-// and never go back. Equal calls lead to equal states.
+// schedule is the state of a queue. It has no clock: times are nanoseconds since any moment, and
+// never go back. Equal calls lead to equal states.
 type schedule[R comparable] struct {
 	o       Options[R]
 	workers int
@@ -19,9 +19,9 @@ type schedule[R comparable] struct {
 	flows   map[string]*flow
 	ready   ring
 	timers  timers
-	lists   [BackingOff + 1]list // of the entries in a state, but Idle and Queued
+	lists   [BackingOff + 1]list // the entries in a state, except for Idle and Queued
 	queued  [bands]int
-	changed map[uint32]int64 // when the first change came, of each running entry with the mark
+	changed map[uint32]int64 // the time of the first change, of each running entry with the mark changed
 }
 
 func newSchedule[R comparable](o Options[R]) *schedule[R] {
@@ -35,7 +35,7 @@ func newSchedule[R comparable](o Options[R]) *schedule[R] {
 	return s
 }
 
-// add asks for a run of a key.
+// add requests a run of a key.
 func (s *schedule[R]) add(now int64, key string, a Ask[R]) {
 	i := s.entry(key)
 	e := s.entries.at(i)
@@ -61,7 +61,7 @@ func (s *schedule[R]) add(now int64, key string, a Ask[R]) {
 	}
 }
 
-// requeue asks for a run of a key now, in the place of one that its last result has asked for.
+// requeue requests a run of a key now, which replaces the one that its last result has requested.
 func (s *schedule[R]) requeue(now int64, key string) {
 	if i := s.entry(key); s.entries.at(i).state != BackingOff {
 		s.timers.stop(i)
@@ -122,7 +122,7 @@ func (s *schedule[R]) erase(i uint32) {
 	s.forget(i)
 }
 
-// enqueue puts an entry that is in no list behind the others of its flow and band.
+// enqueue appends an entry that is in no list to those of its flow and band.
 func (s *schedule[R]) enqueue(now int64, i uint32, b Band) {
 	e := s.entries.at(i)
 	e.state, e.since, e.band = Queued, now, b
@@ -132,7 +132,8 @@ func (s *schedule[R]) enqueue(now int64, i uint32, b Band) {
 	s.settle(e.flow)
 }
 
-// promote moves a queued entry to a more urgent band, unless its age has made it as urgent.
+// promote moves a queued entry to a more urgent band, unless its age has made it as urgent
+// already.
 func (s *schedule[R]) promote(now int64, i uint32, b Band) {
 	e := s.entries.at(i)
 	step := int64(s.o.Step)
@@ -196,7 +197,7 @@ func (s *schedule[R]) wake(now int64, i uint32) {
 	s.enqueue(now, i, min(e.band, Requeues))
 }
 
-// take starts the key whose turn it is. Its reasons are appended to buf.
+// take starts the next key. Its reasons are appended to buf.
 func (s *schedule[R]) take(now int64, buf []Counted[R]) (Item[R], bool) {
 	f := s.ready.turn
 	if f == nil {
@@ -256,7 +257,7 @@ func (s *schedule[R]) done(now int64, item Item[R], o Outcome) error {
 	return nil
 }
 
-// rest queues an entry that is in no list if a run of it is asked for, and otherwise leaves it
+// rest queues an entry that is in no list if a run of it is requested, and otherwise leaves it
 // idle.
 func (s *schedule[R]) rest(now int64, i uint32) {
 	e := s.entries.at(i)
@@ -270,8 +271,8 @@ func (s *schedule[R]) rest(now int64, i uint32) {
 	}
 }
 
-// park keeps a key back until it is woken, unless it was since it runs. Its reasons are those of
-// its next run.
+// park holds a key back until it is woken, unless it was woken during its run. Its reasons are
+// kept for its next run.
 func (s *schedule[R]) park(now int64, i uint32, item Item[R]) {
 	e := s.entries.at(i)
 	for _, r := range item.Reasons {
@@ -286,8 +287,7 @@ func (s *schedule[R]) park(now int64, i uint32, item Item[R]) {
 	}
 }
 
-// backOff keeps a failed key back for the delay of its failures, or for as long as the outcome
-// says.
+// backOff holds a failed key back for the delay of its failures, or for the delay of the outcome.
 func (s *schedule[R]) backOff(now int64, i uint32, o Outcome) {
 	e := s.entries.at(i)
 	e.failures.add(1)
@@ -307,7 +307,7 @@ func (s *schedule[R]) backOff(now int64, i uint32, o Outcome) {
 	}
 }
 
-// delay returns how long a key waits after its failures.
+// delay returns the delay of a key after its failures.
 func (s *schedule[R]) delay(e *entry) time.Duration {
 	if s.o.Limiter != nil {
 		return s.o.Limiter.When(e.key)
@@ -320,7 +320,7 @@ func (s *schedule[R]) delay(e *entry) time.Duration {
 	return d + time.Duration(s.o.Jitter()*float64(d)/10)
 }
 
-// reset forgets the failures of a key: its object is another one.
+// reset forgets the failures of a key that has another object.
 func (s *schedule[R]) reset(key string) {
 	if i, ok := s.index.get(key); ok {
 		s.entries.at(i).failures = 0

@@ -1,13 +1,13 @@
 package queue
 
-// chunkSize is how many values a slab allocates at once.
+// chunkSize is the number of values that a slab allocates at once.
 const chunkSize = 1024
 
 // slab holds values by number. It never moves a value, and has no pointer per value.
 type slab[T any] struct {
 	chunks [][]T
-	used   uint32   // numbers that were ever given out
-	free   []uint32 // of these, those that were given back
+	used   uint32   // the number of numbers that were ever given out
+	free   []uint32 // the numbers that were given back
 }
 
 // obtain returns the number of a zero value.
@@ -27,7 +27,7 @@ func (s *slab[T]) obtain() uint32 {
 // at returns the value of a number.
 func (s *slab[T]) at(i uint32) *T { return &s.chunks[i/chunkSize][i%chunkSize] }
 
-// release gives a number back. An empty slab keeps the memory of one chunk.
+// release takes a number back. An empty slab keeps the memory of one chunk.
 func (s *slab[T]) release(i uint32) {
 	var zero T
 	*s.at(i) = zero

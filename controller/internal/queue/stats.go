@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxFlows is how many of the deepest flows are in Stats.
+// maxFlows is the number of flows in Stats, the ones with the most keys.
 const maxFlows = 10
 
 // Stats are the figures of a queue at one moment.
@@ -15,8 +15,8 @@ type Stats struct {
 	Queued [bands]int
 	// Running, Parked and BackingOff are the numbers of keys in these states.
 	Running, Parked, BackingOff int
-	// Oldest is the key that has been queued for the longest time and Waiting for how long;
-	// empty and 0 if none is queued.
+	// Oldest is the key that has been queued for the longest time, and Waiting that time. They
+	// are empty and 0 if no key is queued.
 	Oldest  string
 	Waiting time.Duration
 	// Flows are the ten flows with the most queued keys.
@@ -29,10 +29,10 @@ type FlowStats struct {
 	Queued, Running int
 }
 
-// KeyStats are those of a key.
+// KeyStats are the figures of a key.
 type KeyStats struct {
 	Key string
-	// For is how long it has been in its state.
+	// For is the time for which the key has been in its state.
 	For time.Duration
 }
 
@@ -67,8 +67,8 @@ func (q *Queue[R]) Stats() Stats {
 	return st
 }
 
-// Late returns the keys that have been queued in their band, or parked, for longer than d, and those
-// of running calls that had a change to handle before that.
+// Late returns the keys that have been queued in their band, or parked, for longer than d, and the
+// running keys with a change that has waited for longer than d.
 func (q *Queue[R]) Late(d time.Duration) (late []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -9,7 +9,7 @@ type timer struct {
 	entry uint32
 }
 
-// timers is a heap of timers. Each entry knows the place of its own.
+// timers is a heap of timers. Each entry has the place of its own timer.
 type timers struct {
 	heap    []timer
 	entries *slab[entry]
@@ -45,7 +45,7 @@ func (t *timers) Pop() any {
 	return last
 }
 
-// set makes the timer of an entry due at a time, in the place of an earlier one.
+// set makes the timer of an entry due at a time. It replaces an earlier one.
 func (t *timers) set(i uint32, due int64) {
 	t.stop(i)
 	heap.Push(t, timer{due, i})
@@ -58,7 +58,7 @@ func (t *timers) stop(i uint32) {
 	}
 }
 
-// due returns when the timer of an entry is due; false without one.
+// due returns the time at which the timer of an entry is due; false without one.
 func (t *timers) due(i uint32) (int64, bool) {
 	at := t.entries.at(i).timer
 	if at == 0 {

@@ -28,7 +28,7 @@ func keys(n int) []string {
 // subject is a queue that the benchmarks drive.
 type subject interface {
 	add(key string, reason int)
-	work(worker int) bool // takes a key and is done with it
+	work(worker int) bool // takes a key and ends its run
 	queued() int
 	close()
 }
@@ -120,7 +120,7 @@ func (noMetrics) NewLongestRunningProcessorSecondsMetric(string) workqueue.Setta
 	return noMetric{}
 }
 
-// BenchmarkAddGetDone adds 100,000 keys and has workers be done with all of them.
+// BenchmarkAddGetDone adds 100,000 keys. Workers take and end all of them.
 func BenchmarkAddGetDone(b *testing.B) {
 	all := keys(100_000)
 	for _, workers := range []int{1, 16} {
