@@ -25,7 +25,7 @@ import (
 const (
 	benchKeys  = 10_000
 	benchBatch = 100   // events that arrive together
-	benchRound = 5_000 // events that are waited for together
+	benchRound = 5_000 // events after which the benchmark waits
 )
 
 // feed yields updates of pods from memory, to any of the informers.
@@ -94,7 +94,7 @@ func (s feedStream) Next() ([]source.Event[*corev1.Pod], error) {
 	}
 }
 
-// listerWatcher is the feed as client-go reads it.
+// listerWatcher is the feed as a ListerWatcher of client-go.
 func (f *feed) listerWatcher() clientgo.ListerWatcher {
 	return pagesOnly{&clientgo.ListWatch{
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
@@ -124,7 +124,7 @@ func (f *feed) listerWatcher() clientgo.ListerWatcher {
 	}}
 }
 
-// pagesOnly says that the list cannot be streamed.
+// pagesOnly declares that the list cannot be streamed.
 type pagesOnly struct{ *clientgo.ListWatch }
 
 func (pagesOnly) IsWatchListSemanticsUnSupported() bool { return true }
@@ -133,8 +133,8 @@ func (pagesOnly) IsWatchListSemanticsUnSupported() bool { return true }
 // informer is synced, and the function that waits for its end.
 type updater func(ctx context.Context, b *testing.B, f *feed, handle func()) (wait func())
 
-// BenchmarkUpdates has an informer of 10,000 pods hand on updates from memory to a handler: the
-// native informer, and the drop-in from a source of our own, as with a clientset, and from a lister
+// BenchmarkUpdates passes updates from memory through an informer of 10,000 pods to a handler: the
+// native informer, and the drop-in with a source of our own, as with a clientset, and with a lister
 // and watcher. The module bench compares them with client-go.
 func BenchmarkUpdates(b *testing.B) {
 	for _, way := range []struct {
@@ -163,7 +163,7 @@ func benchUpdates(b *testing.B, run updater) {
 	var called sync.WaitGroup
 	wait := run(ctx, b, f, called.Done)
 	// The collector would spend its time on the events that were made beforehand.
-	// What it costs goes with the bytes allocated, which are reported.
+	// Its cost is in proportion to the allocated bytes, which are reported.
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	b.ReportAllocs()
 	b.ResetTimer()

@@ -17,7 +17,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
 
-// callsBack calls what an informer has.
+// callsBack calls the methods of an informer.
 func callsBack(t *testing.T, informer clientgo.SharedIndexInformer) {
 	if _, ok := cache.HealthOf(informer); !ok {
 		t.Error("the informer has no health")
@@ -38,8 +38,8 @@ func callsBack(t *testing.T, informer clientgo.SharedIndexInformer) {
 	}
 }
 
-// TestCallbacksCallBack: what a program gives to an informer may ask that informer, add
-// handlers and remove them, without holding up anybody.
+// TestCallbacksCallBack: the functions of a program may call the informer that calls them, and
+// add and remove handlers, without a deadlock.
 func TestCallbacksCallBack(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		var informer clientgo.SharedIndexInformer
@@ -92,7 +92,7 @@ func TestCallbacksCallBack(t *testing.T) {
 	})
 }
 
-// TestIndexFunctionTakesItsTime: in a bubble, time goes on while others wait for an index
+// TestIndexFunctionTakesItsTime: in a bubble, time goes on while goroutines wait for an index
 // function that sleeps.
 func TestIndexFunctionTakesItsTime(t *testing.T) {
 	bubble(t, func(t *testing.T) {

@@ -9,10 +9,12 @@ import (
 	"time"
 )
 
-// childVariable tells a process that it is the child of a test, and which one.
+// childVariable is the environment variable of a child process of a test. It names the part to
+// run.
 const childVariable = "TIDINGS_CHILD_OF_TEST"
 
-// isChild reports whether the process runs as the child of the test, and as which one.
+// isChild returns the part of the test that the process runs as a child, and reports whether it
+// is a child.
 func isChild() (part string, ok bool) { return os.LookupEnv(childVariable) }
 
 // runChild runs the test again in a process of its own, where isChild returns the part. It

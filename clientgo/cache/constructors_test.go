@@ -40,7 +40,7 @@ func each[F any](t *testing.T, constructors map[string]F, test func(t *testing.T
 	}
 }
 
-// bubble runs a test in a bubble, with the first error handler of utilruntime only, which logs.
+// bubble runs a test in a bubble, with only the first error handler of utilruntime, which logs.
 // The second one sleeps between errors, measured by the clock of the process; in a bubble that
 // can be decades.
 func bubble(t *testing.T, test func(t *testing.T)) {

@@ -43,7 +43,7 @@ func NewTransformingInformer(lw ListerWatcher, objType runtime.Object, resyncPer
 }
 
 // NewTransformingIndexerInformer returns a cache of transformed objects with indexes and
-// the controller that fills it and tells a handler.
+// the controller that fills it and calls a handler.
 //
 // Deprecated: client-go deprecates it; use NewInformerWithOptions.
 func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object,
@@ -58,7 +58,7 @@ func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object,
 
 // NewInformerWithOptions returns a cache and the controller that fills it and calls one handler,
 // with Tidings' engine. The controller has synced when the handler has returned from every add
-// of the first list. The handler receives no call for what a program writes to the cache.
+// of the first list. The handler receives no call for the writes of a program to the cache.
 //
 // It panics when the ListerWatcher is nil or an index has no name or no function.
 func NewInformerWithOptions(options InformerOptions) (Store, Controller) {

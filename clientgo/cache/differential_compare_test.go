@@ -33,7 +33,7 @@ type listener struct {
 	registration clientgo.ResourceEventHandlerRegistration
 }
 
-// compare looks for any difference between the two.
+// compare reports any difference between the two informers.
 func (p *pair) compare() {
 	p.t.Helper()
 	p.compareHandlers()
@@ -96,7 +96,7 @@ func lines(list []string) string {
 	return fmt.Sprintf("%d:\n  %s", len(list), strings.Join(list, "\n  "))
 }
 
-// compareStores compares everything that an indexer can be asked.
+// compareStores compares the results of all methods of the indexers.
 func (p *pair) compareStores() {
 	p.t.Helper()
 	theirs, ours := p.theirs.informer.GetIndexer(), p.ours.informer.GetIndexer()

@@ -29,13 +29,13 @@ var schedules = seeds.New("differential", "TestDifferential", 60)
 var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
 
 // TestDifferential drives client-go's informer and ours through the same random
-// schedule against one server and compares them after every step: what each handler was
-// told, the content of the store and of its indexes, what is synced, and the versions.
+// schedule against one server and compares them after every step: the notifications of each
+// handler, the content of the store and of its indexes, the state of sync, and the versions.
 //
-// In a calm schedule both take the same way, and everything has to be equal, up to the
+// In a calm schedule both send the same requests, and everything has to be equal, except for the
 // order of different keys within a list. It has either resyncs or lists after the
-// first one, because client-go's clock of resyncs starts anew with each list and its
-// wait before that is random. In a rough one, connections break and ours resumes where
+// first one, because client-go's resync timer starts again with each list and its wait before
+// that is random. In a rough one, connections break and ours resumes where
 // client-go lists again: there the last state that each handler received has to be
 // equal, and its events must follow from each other.
 func TestDifferential(t *testing.T) {
@@ -47,7 +47,7 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// manner is what kind of schedule a seed has.
+// manner is the kind of the schedule of a seed.
 type manner string
 
 const (
@@ -90,7 +90,7 @@ func runSchedule(t *testing.T, seed uint64) {
 	p.end()
 }
 
-// quietTime is how long a schedule with resyncs goes on: less than the 5 minutes after
+// quietTime is the duration of a schedule with resyncs: less than the 5 minutes after
 // which watches end, at random times that differ between the two.
 const quietTime = 200 * time.Second
 
@@ -128,7 +128,7 @@ func (p *pair) start() {
 	p.compare()
 }
 
-// makeInformers makes both from the same choices.
+// makeInformers makes both informers from the same random choices.
 func (p *pair) makeInformers() {
 	config := p.server.Config()
 	config.QPS = -1
@@ -171,7 +171,7 @@ func (p *pair) makeInformers() {
 	})
 }
 
-// transform chooses one.
+// transform returns a random transform, or nil.
 func (p *pair) transform() (f clientgo.TransformFunc, what string) {
 	switch p.random.IntN(4) {
 	case 0:
@@ -184,7 +184,7 @@ func (p *pair) transform() (f clientgo.TransformFunc, what string) {
 		return func(obj any) (any, error) {
 			of, ok := obj.(*corev1.ConfigMap)
 			if !ok {
-				return obj, nil // client-go transforms what a streamed list brings twice
+				return obj, nil // client-go transforms objects of a streamed list twice
 			}
 			return &metav1.PartialObjectMetadata{ObjectMeta: *of.ObjectMeta.DeepCopy()}, nil
 		}, "transformed to another type"
@@ -231,7 +231,7 @@ func (p *pair) step() {
 	p.compare()
 }
 
-// settle lets both catch up: in virtual time, longer than any wait after a failure.
+// settle waits until both have caught up: in virtual time, longer than any wait after a failure.
 func (p *pair) settle() {
 	wait := 10 * time.Second
 	if p.manner != resyncing {
@@ -240,11 +240,11 @@ func (p *pair) settle() {
 	settle(wait)
 }
 
-// expire has both list again: what they have seen is cut off and forgotten, and changes
-// are made that no watch has told.
+// expire makes both list again: the server ends their watches and forgets the old versions, after
+// changes that no watch has sent.
 //
-// A watch that began less than a second ago is left alone: client-go lists again after one
-// that short, and watches end and begin at times that are random there.
+// A watch that began less than a second ago is not ended: client-go lists again after such a
+// short watch, and its watches end and begin at random times.
 func (p *pair) expire() {
 	p.note("expire")
 	for p.watchedSince(time.Now().Add(-2 * time.Second)) {

@@ -125,7 +125,7 @@ type oddWatch struct {
 	list   *corev1.PodList
 	events []watch.Event
 	want   []string
-	keys   []string // in the cache in the end
+	keys   []string // the keys in the cache at the end
 }
 
 var oddWatches = []oddWatch{
@@ -160,7 +160,7 @@ func TestFakeWatch(t *testing.T) {
 	for _, tt := range oddWatches {
 		t.Run(tt.name, func(t *testing.T) {
 			both(t, func(t *testing.T, newInformer newInformerFunc) {
-				w := watch.NewFake() // which hands over one event at a time
+				w := watch.NewFake() // it sends one event at a time
 				server := &script{
 					list:  func(metav1.ListOptions) (runtime.Object, error) { return tt.list.DeepCopy(), nil },
 					watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil },

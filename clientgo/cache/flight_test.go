@@ -40,7 +40,7 @@ func (o objectsOf) List(metav1.ListOptions) (runtime.Object, error) {
 
 func (o objectsOf) Watch(metav1.ListOptions) (watch.Interface, error) { return o.events, nil }
 
-// IsWatchListSemanticsUnSupported makes the informer list.
+// IsWatchListSemanticsUnSupported makes the informer read lists without streaming.
 func (objectsOf) IsWatchListSemanticsUnSupported() bool { return true }
 
 func newFlightRecorder(t *testing.T, o flight.Options) *flight.Recorder {
@@ -62,7 +62,8 @@ func startRecorded(t *testing.T, informer SharedIndexInformer) {
 	synctest.Wait()
 }
 
-// readBack returns what a recorder has kept, after a way through a file.
+// readBack writes the recording of a recorder to a file, and returns the recording that is read
+// from it.
 func readBack(t *testing.T, recorder *flight.Recorder) *flight.Recording {
 	t.Helper()
 	var file bytes.Buffer
@@ -77,8 +78,8 @@ func readBack(t *testing.T, recorder *flight.Recorder) *flight.Recording {
 }
 
 // TestRecordedListerWatcher records a ListerWatcher of a program, reads the recording and replays
-// it. The objects are encoded when it is written, and their records say so: as the ListerWatcher
-// gave them, whatever a transform makes of them.
+// it. The objects are encoded when it is written, and their records show that. They are encoded
+// as the ListerWatcher returned them, before any transform.
 func TestRecordedListerWatcher(t *testing.T) {
 	for name, lwWith := range map[string]func(ListerWatcher, *flight.Recorder) ListerWatcher{
 		"alone": func(lw ListerWatcher, r *flight.Recorder) ListerWatcher { return WithRecorder(lw, r) },
@@ -189,7 +190,7 @@ func (s *slimSecret) DeepCopyObject() runtime.Object {
 }
 
 // TestRecordedSecretsOfListerWatcher records Secrets, and objects that may be Secrets, in several
-// forms: a recording has their identities alone.
+// forms: a recording has only their identities.
 func TestRecordedSecretsOfListerWatcher(t *testing.T) {
 	const planted = "planted"
 	meta := metav1.ObjectMeta{
@@ -235,8 +236,8 @@ func TestRecordedSecretsOfListerWatcher(t *testing.T) {
 	}
 }
 
-// TestRecordingOfSurvivedPanic: a handler of an informer panics, and the process goes on. There is a
-// recording.
+// TestRecordingOfSurvivedPanic: a handler of an informer panics, and the process goes on. A
+// recording is written.
 func TestRecordingOfSurvivedPanic(t *testing.T) {
 	crash, handlers := utilruntime.ReallyCrash, utilruntime.PanicHandlers
 	utilruntime.ReallyCrash, utilruntime.PanicHandlers = false, nil

@@ -50,7 +50,7 @@ func TestGateWatchListClient(t *testing.T) {
 	}
 }
 
-// TestGateAtomicFIFO: without it, the cache does not tell its version.
+// TestGateAtomicFIFO: without the gate, the cache does not return its version.
 func TestGateAtomicFIFO(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		featurestesting.SetFeatureDuringTest(t, features.UnlockWhileProcessingFIFO, on)
@@ -71,8 +71,8 @@ func TestGateAtomicFIFO(t *testing.T) {
 	}
 }
 
-// TestGateInformerResourceVersion: without it, the controller of an informer does not
-// tell the version; the informer does.
+// TestGateInformerResourceVersion: without the gate, the controller of an informer does not
+// return the version; the informer does.
 func TestGateInformerResourceVersion(t *testing.T) {
 	for _, on := range []bool{true, false} {
 		featurestesting.SetFeatureDuringTest(t, features.InformerResourceVersion, on)

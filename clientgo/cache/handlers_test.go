@@ -35,7 +35,7 @@ func TestHandlerTwice(t *testing.T) {
 }
 
 // TestHandlersComeAndGo adds and removes handlers from many goroutines while objects
-// change, and stops in the midst of it: nothing may fail but additions after the end.
+// change, and stops meanwhile: only additions after the end may fail.
 func TestHandlersComeAndGo(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t)

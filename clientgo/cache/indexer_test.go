@@ -58,7 +58,7 @@ func withLabels(name string, names ...string) *corev1.Pod {
 	return pod
 }
 
-// TestIndexesFollow: indexes hold what the cache holds, whether they were given to the
+// TestIndexesFollow: indexes have the objects of the cache, whether they were given to the
 // constructor, added before Run, or added while objects are cached.
 func TestIndexesFollow(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
@@ -90,14 +90,14 @@ func TestIndexesFollow(t *testing.T) {
 			index(t, indexer, name, "x")
 			index(t, indexer, name, "y", "default/a")
 			index(t, indexer, name, "z", "default/a", "default/c")
-			// A value that no object has any more is no value.
+			// A value that no object has any more is not listed.
 			wantKeys(t, name, indexer.ListIndexFuncValues(name), nil, "y", "z")
 		}
 	})
 }
 
-// TestIndexerRefuses: a name of an index that exists, and that none of the indexes of
-// such a call is added; an index that does not exist; an index after the end.
+// TestIndexerRefuses: a name of an index that exists, in which case no index of the call is
+// added; an index that does not exist; an index after the end.
 func TestIndexerRefuses(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		informer := newInformer(newSource(t), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": podIndexByLabel}})

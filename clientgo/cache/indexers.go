@@ -15,8 +15,8 @@ import (
 
 // IndexLabels adds indexes of objects by the labels of these keys to an informer of this
 // module, at any time. [Select], [ListAll] and the listers use them for selectors with values of
-// such a label, as "app=web" and "tier in (a,b)". An index that exists is no error. An informer
-// of another module is one.
+// such a label, as "app=web" and "tier in (a,b)". An index that exists already is no error. An
+// informer of another module is an error.
 func IndexLabels(informer SharedIndexInformer, keys ...string) error {
 	x, err := indexerOf(informer)
 	if err != nil {
@@ -26,8 +26,8 @@ func IndexLabels(informer SharedIndexInformer, keys ...string) error {
 }
 
 // IndexOwners adds the index of objects by the UIDs of their owners to an informer of this
-// module, at any time. [Owned] and [Controlled] use it. An index that exists is no error. An
-// informer of another module is one.
+// module, at any time. [Owned] and [Controlled] use it. An index that exists already is no error.
+// An informer of another module is an error.
 func IndexOwners(informer SharedIndexInformer) error {
 	x, err := indexerOf(informer)
 	if err != nil {
@@ -63,8 +63,8 @@ func Select[T any](indexer Indexer, namespace string, selector labels.Selector) 
 	return only[T](found, match, exact)
 }
 
-// Owned yields the objects of a namespace, [metav1.NamespaceAll] being all, that name an
-// owner of that UID, as [Select] does.
+// Owned yields the objects of a namespace, [metav1.NamespaceAll] being all, that have an owner
+// with that UID, as [Select] does.
 func Owned[T any](indexer Indexer, namespace string, uid types.UID) iter.Seq[T] {
 	return owned[T](indexer, namespace, uid, false)
 }

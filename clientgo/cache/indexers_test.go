@@ -41,7 +41,7 @@ var listSelectors = []string{
 	"", "app=app-1", "app in (app-1,app-5,none)", "tier=", "tier in (web,db),app in (app-3,app-4)", "app!=app-1", "app", "!app", "tier=web,!app", "other=x",
 }
 
-// keysOf returns the keys of what a list has found, ascending.
+// keysOf returns the keys of the objects of a list, ascending.
 func keysOfAll[T any](found []T) []string {
 	keys := []string{}
 	for _, obj := range found {
@@ -51,11 +51,11 @@ func keysOfAll[T any](found []T) []string {
 	return keys
 }
 
-// TestListsAreClientGosLists: what this package's lists and listers find in any cache, with
-// whatever indexes, is what client-go's functions find in client-go's.
+// TestListsAreClientGosLists: this package's lists and listers find the same objects in any
+// cache, with any indexes, as client-go's functions in client-go's caches.
 func TestListsAreClientGosLists(t *testing.T) {
 	byNamespace := clientgo.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
-	// A program may see namespaces in its own way.
+	// A program may have an index function of its own for namespaces.
 	byPrefix := clientgo.Indexers{cache.NamespaceIndex: func(obj any) ([]string, error) {
 		namespace := obj.(metav1.Object).GetNamespace()
 		return []string{namespace[:min(4, len(namespace))]}, nil
@@ -186,8 +186,9 @@ func (s *countingSelector) Matches(l labels.Labels) bool {
 	return s.Selector.Matches(l)
 }
 
-// TestListsOfWhatHasNoMetadata: a selector cannot be asked about such an object, which a
-// transform may have made. ListAll says so, as client-go's does; Select leaves it out.
+// TestListsOfWhatHasNoMetadata: a selector cannot match an object without metadata, which a
+// transform may have made. ListAll returns an error for it, as client-go's does. Select leaves it
+// out.
 func TestListsOfWhatHasNoMetadata(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		informer := cache.NewSharedIndexInformer(newSource(t, "a", "b"), &corev1.Pod{}, 0, clientgo.Indexers{})

@@ -16,8 +16,8 @@ func streams(events ...watch.Event) func(metav1.ListOptions) (watch.Interface, e
 	return opens(time.Hour, events...)
 }
 
-// TestStreamedList: where the server can, the list is the beginning of the watch. What
-// changes before its end is taken into account, and nothing is shown until then.
+// TestStreamedList: if the server can stream lists, the list is the beginning of the watch. The
+// cache is empty until the end of the list, and then includes the changes up to the end.
 func TestStreamedList(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		w := watch.NewRaceFreeFake()

@@ -30,7 +30,7 @@ func runLogging(t *testing.T, informer interface{ RunWithContext(context.Context
 	})
 }
 
-// TestLoggerOfContext: what an informer has to say goes to the logger of Run's context.
+// TestLoggerOfContext: the log lines of an informer go to the logger of Run's context.
 func TestLoggerOfContext(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		var log, again logBuffer
@@ -47,7 +47,7 @@ func TestLoggerOfContext(t *testing.T) {
 	})
 }
 
-// TestLoggerOfHandler: what concerns a handler goes to its logger.
+// TestLoggerOfHandler: log lines about a handler go to its logger.
 func TestLoggerOfHandler(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		var log logBuffer
@@ -61,7 +61,7 @@ func TestLoggerOfHandler(t *testing.T) {
 	})
 }
 
-// TestLoggerOfKlog: a handler that is given no logger uses klog's.
+// TestLoggerOfKlog: a handler without a logger uses klog's.
 func TestLoggerOfKlog(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		defer klog.CaptureState().Restore()

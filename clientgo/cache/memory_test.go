@@ -30,7 +30,7 @@ func TestListIsNotKept(t *testing.T) {
 			objects[obj.(*corev1.Pod).Name] = weak.Make(obj.(*corev1.Pod))
 		}
 		send(w, deleted(versioned("first", "4")), deleted(versioned("last", "5")))
-		// Buffers on the way hold the last thing that went through.
+		// Buffers on the way hold the last objects that passed through them.
 		send(w, modified(versioned("stays", "6")), added(versioned("other", "7")), bookmark("8"))
 		settle(time.Minute)
 		runtime.GC()

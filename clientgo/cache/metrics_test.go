@@ -117,8 +117,8 @@ func TestMetricsNewInformer(t *testing.T) {
 	})
 }
 
-// TestMetricsWithoutName: nothing is published of an informer that has no name, or whose
-// name and resource are another one's already.
+// TestMetricsWithoutName: an informer without a name publishes nothing, and neither does one
+// whose name and resource another informer has already.
 func TestMetricsWithoutName(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		p := newProvider()
@@ -137,8 +137,8 @@ func TestMetricsWithoutName(t *testing.T) {
 	})
 }
 
-// TestMetricsReleased: after a name is released, the informer that had it publishes
-// nothing any more and goes on, and another one may have the name.
+// TestMetricsReleased: after a name is released, its informer goes on without publishing metrics,
+// and another informer may have the name.
 func TestMetricsReleased(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		old, current := newProvider(), newProvider()
@@ -165,8 +165,8 @@ func TestMetricsReleased(t *testing.T) {
 	})
 }
 
-// respecting is a provider whose metrics ask the identifier first, as client-go asks
-// providers to.
+// respecting is a provider whose metrics check the identifier first, as client-go requires of
+// providers.
 type respecting struct{ *provider }
 
 type respectingGauge struct {
@@ -185,7 +185,8 @@ func (r respecting) NewStoreResourceVersionMetric(id clientgo.InformerNameAndRes
 }
 
 // TestMetricsOfProcess: informers without a provider publish version and latency with the
-// provider of the process. That can be set once, so a child process sets it.
+// provider of the process. The provider of the process can be set once, so a child process sets
+// it.
 func TestMetricsOfProcess(t *testing.T) {
 	constructor, ok := isChild()
 	if !ok {

@@ -13,9 +13,9 @@ import (
 // mutator changes the object that it receives.
 func mutator(obj any) { obj.(*corev1.Pod).Labels = map[string]string{"changed": "by a handler"} }
 
-// TestMutationDetector: with client-go's variable in the environment, an object that a
-// handler changes ends the process with a report of what changed, be it from the list,
-// from the watch, or transformed. Without it, nothing happens.
+// TestMutationDetector: with client-go's variable in the environment, a handler that changes an
+// object ends the process with a report of the change, whether the object came from the list,
+// from the watch, or from a transform. Without the variable, nothing happens.
 func TestMutationDetector(t *testing.T) {
 	if part, ok := isChild(); ok {
 		mutateInChild(t, part)

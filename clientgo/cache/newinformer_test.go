@@ -106,8 +106,8 @@ func TestNewInformerOptions(t *testing.T) {
 	})
 }
 
-// TestWatchTimeout: without a wish, and with one that is too short, watches are asked to
-// last between 5 and 10 minutes.
+// TestWatchTimeout: without a timeout of the program, and with one that is too short, watches
+// request between 5 and 10 minutes.
 func TestWatchTimeout(t *testing.T) {
 	for _, wish := range []time.Duration{0, time.Second} {
 		bothDedicated(t, func(t *testing.T, newInformer newDedicatedFunc) {
@@ -151,7 +151,7 @@ func TestNewInformerWithoutHandler(t *testing.T) {
 	})
 }
 
-// TestNewInformerOld: the older constructors make the same.
+// TestNewInformerOld: the older constructors make the same informers.
 func TestNewInformerOld(t *testing.T) {
 	transform := func(obj any) (any, error) {
 		pod := obj.(*corev1.Pod)

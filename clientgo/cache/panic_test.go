@@ -43,7 +43,7 @@ func (b *logBuffer) logger(name string) klog.Logger {
 	return klog.LoggerWithName(textlogger.NewLogger(textlogger.NewConfig(textlogger.Output(b))), name)
 }
 
-// panickingHandler is where the stack of the panic has to lead.
+// panickingHandler panics. The stack of the panic must name it.
 func panickingHandler(any) { panic("the handler gave up") }
 
 // TestPanicCrashes: a panic of a handler is reported with its stack and ends the process.
@@ -63,7 +63,7 @@ func TestPanicCrashes(t *testing.T) {
 	}
 }
 
-// wantCrash runs a test as a child and wants it to end with texts in its output.
+// wantCrash runs a test as a child process, which must crash with texts in its output.
 func wantCrash(t *testing.T, test, part string, texts ...string) {
 	t.Helper()
 	output, code := runChild(t, test, part)

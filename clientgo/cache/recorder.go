@@ -5,9 +5,9 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// WithRecorder returns lw with a flight recorder of what its informers read: give one of package
-// flight of this module. nil records nothing. Objects that lw yields are copied for the recorder,
-// and encoded when a recording is written.
+// WithRecorder returns lw with a flight recorder of the lists and watches of its informers: give
+// one of package flight of this module. nil records nothing. Objects that lw yields are copied
+// for the recorder, and encoded when a recording is written.
 //
 //	lw = cache.WithRecorder(lw, recorder)
 //	informer := cache.NewSharedIndexInformer(lw, &corev1.Pod{}, 0, cache.Indexers{})

@@ -14,8 +14,8 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// recorder is a handler that notes its calls: "add default/a 1 initial", "update default/a 1→2",
-// "delete default/a 3", "tombstone default/a 2". The numbers are resource versions.
+// recorder is a handler that records its calls: "add default/a 1 initial", "update default/a
+// 1→2", "delete default/a 3", "tombstone default/a 2". The numbers are resource versions.
 type recorder struct {
 	then  func()           // called after each note; nil is nothing
 	state func(any) string // describes objects in place of their versions, unless nil
@@ -60,8 +60,8 @@ func (r *recorder) describe(obj any) (name, state string) {
 	return clientgo.MetaObjectToName(m).String(), m.GetResourceVersion()
 }
 
-// note notes a call. known reports whether the object must be known before it, and knows whether
-// it is known after it.
+// note records a call. known reports whether the object must be known before the call, and knows
+// whether it is known after it.
 func (r *recorder) note(text, name, old, new string, known, knows bool) {
 	r.mu.Lock()
 	before, was := r.knows[name]

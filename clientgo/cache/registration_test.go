@@ -115,12 +115,12 @@ func TestRemoveForeign(t *testing.T) {
 	})
 }
 
-// foreign is a registration that comes from nobody.
+// foreign is a registration that no informer has made.
 type foreign struct {
 	clientgo.ResourceEventHandlerRegistration
 }
 
-// TestAddNil: nil is no handler.
+// TestAddNil adds nil instead of a handler.
 func TestAddNil(t *testing.T) {
 	informer := cache.NewSharedIndexInformer(&cache.ListWatch{}, &corev1.Pod{}, 0, nil)
 	if _, err := informer.AddEventHandler(nil); err == nil || !strings.Contains(err.Error(), "nil") {

@@ -12,7 +12,7 @@ import (
 	clientgo "k8s.io/client-go/tools/cache"
 )
 
-// clock is a handler that notes the times of updates, since it was made.
+// clock is a handler that records the times of updates, since it was made.
 type clock struct {
 	began time.Time
 
@@ -31,7 +31,7 @@ func (c *clock) OnUpdate(any, any) {
 	c.times = append(c.times, time.Since(c.began))
 }
 
-// seconds returns when updates came, in seconds.
+// seconds returns the times of updates, in seconds.
 func (c *clock) seconds() []float64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,16 +42,16 @@ func (c *clock) seconds() []float64 {
 	return list
 }
 
-// asking is a handler that asks for a resync period; nil asks for none.
+// asking is a handler that requests a resync period; nil requests none.
 type asking struct {
 	period *time.Duration
 	late   bool      // after Run
-	want   []float64 // when resyncs come, in seconds
+	want   []float64 // the times of resyncs, in seconds
 }
 
 func seconds(n float64) *time.Duration { return new(time.Duration(n * float64(time.Second))) }
 
-// TestResyncPeriods: how the periods of handlers are rounded, before and after Run.
+// TestResyncPeriods: the periods of handlers are rounded, before and after Run.
 func TestResyncPeriods(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -176,12 +176,12 @@ func TestUnchangedAtRelist(t *testing.T) {
 			settle(5 * time.Second) // longer than the wait before a list
 		}
 		forget()
-		relist() // the clock begins anew
+		relist() // the resync timer starts again
 		for _, handler := range []*recorder{&never, &each, &seldom} {
 			handler.want(t, "update default/a 1→1", "update default/b 2→3")
 		}
 
-		time.Sleep(time.Minute) // only each is due
+		time.Sleep(time.Minute) // only the handler each is due
 		forget()
 		relist()
 		each.want(t, "update default/a 1→1", "update default/b 3→4")

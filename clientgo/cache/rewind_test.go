@@ -15,8 +15,8 @@ import (
 )
 
 // TestSameVersionOfAnotherHistory: after a restored backup, a version may name another state
-// than before. Handlers receive that state as an update, also between resyncs. (client-go
-// takes an equal version for a resync, and gives the handler nothing.)
+// than before. Handlers receive that state as an update, also between resyncs. (client-go takes
+// an equal version for a resync, and does not call the handler.)
 func TestSameVersionOfAnotherHistory(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		before, after, same := labelled("a", "1"), labelled("a", "2"), versioned("b", "4")

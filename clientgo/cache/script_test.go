@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// script is a server that answers with functions of a test. It notes its requests.
+// script is a server that answers with functions of a test. It records its requests.
 type script struct {
 	// list answers a list; nil is an empty one of version 1.
 	list func(metav1.ListOptions) (runtime.Object, error)

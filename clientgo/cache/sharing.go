@@ -6,7 +6,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// SharingOptions choose the parts that the cached objects of informers share in memory. The
+// SharingOptions select the parts that the cached objects of informers share in memory. The
 // zero value is the default.
 type SharingOptions struct {
 	// AtMost limits the parts; 0 means tidings.ShareAll.

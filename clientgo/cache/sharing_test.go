@@ -17,7 +17,7 @@ import (
 	"github.com/tidings-go/tidings/internal/dedup"
 )
 
-// sharedPod returns a new pod of a workload, as something that decodes by itself does.
+// sharedPod returns a new pod of a workload, as a decoder of its own would.
 func sharedPod(n int) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -43,18 +43,18 @@ func (m *inMemory) List(metav1.ListOptions) (runtime.Object, error) {
 
 func (m *inMemory) Watch(metav1.ListOptions) (watch.Interface, error) { return m.events, nil }
 
-// IsWatchListSemanticsUnSupported has the informer list.
+// IsWatchListSemanticsUnSupported makes the informer read lists without streaming.
 func (m *inMemory) IsWatchListSemanticsUnSupported() bool { return true }
 
-// TestSharingOfDecodedObjects: what informers of a ListerWatcher cache, with each choice,
-// listed and watched. The objects of the ListerWatcher stay as they are.
+// TestSharingOfDecodedObjects checks the objects that informers of a ListerWatcher cache, with
+// each choice, from lists and watches. The objects of the ListerWatcher stay as they are.
 func TestSharingOfDecodedObjects(t *testing.T) {
 	for _, tt := range []struct {
 		name      string
 		with      *SharingOptions
 		transform bool
 		common    bool // two pods have their containers in common
-		same      bool // the cache has the very objects that were listed
+		same      bool // the cache has the pointers that were listed
 	}{
 		{"by itself", nil, false, true, false},
 		{"all", &SharingOptions{Among: new(dedup.Table)}, false, true, false},
@@ -98,7 +98,7 @@ func TestSharingOfDecodedObjects(t *testing.T) {
 				if cached(60) != event {
 					t.Error("an object that was watched just now is another one than was given")
 				}
-				time.Sleep(time.Minute) // it is shared once it is quiet
+				time.Sleep(time.Minute) // objects are shared once the informer is quiet
 				synctest.Wait()
 				if common := &cached(38).Spec.Containers[0] == &cached(60).Spec.Containers[0]; common != tt.common {
 					t.Errorf("a listed and a watched pod have their containers in common: %v", common)

@@ -13,8 +13,8 @@ import (
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 )
 
-// newSource returns client-go's fake of a server with a pod of each name. It counts
-// versions from 1 and remembers what changed until ResetWatch.
+// newSource returns client-go's fake of a server with a pod of each name. It counts versions from
+// 1 and keeps the changes until ResetWatch.
 func newSource(t *testing.T, pods ...string) *cachetesting.FakeControllerSource {
 	t.Helper()
 	source := cachetesting.NewFakeControllerSource()
@@ -44,8 +44,7 @@ func labelled(name, n string) *corev1.Pod {
 	return pod
 }
 
-// waitForSync lets the informer list, for as long as everything that can happen without
-// time passing takes.
+// waitForSync waits until the bubble is idle. Then the informer must have synced.
 func waitForSync(t *testing.T, informer interface{ HasSynced() bool }) {
 	t.Helper()
 	synctest.Wait()
@@ -105,7 +104,7 @@ func follow(t *testing.T, newInformer newInformerFunc, lw clientgo.ListerWatcher
 	return informer, r
 }
 
-// settle lets virtual time pass, and waits until the bubble is idle.
+// settle waits for a virtual time, and then until the bubble is idle.
 func settle(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

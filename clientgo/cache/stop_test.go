@@ -57,7 +57,7 @@ func TestStop(t *testing.T) {
 }
 
 // TestRunWithChannel: Run ends when its channel is closed, that of the controllers too.
-// The controller that an informer gives away runs nothing.
+// The controller that an informer returns runs nothing.
 func TestRunWithChannel(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		informer := newInformer(newSource(t, "a"), &corev1.Pod{}, noOptions)
@@ -149,7 +149,7 @@ func TestNilListerWatcher(t *testing.T) {
 }
 
 // TestGoexitOfACallbackEndsTheInformer: Run ends, with all goroutines, when a callback ends its
-// own.
+// goroutine.
 func TestGoexitOfACallbackEndsTheInformer(t *testing.T) {
 	for _, name := range []string{"transform", "index function", "watch error handler"} {
 		t.Run(name, func(t *testing.T) {

@@ -66,7 +66,7 @@ func writeByHand(t *testing.T, informer clientgo.SharedIndexInformer) {
 	transact(t, indexer)
 }
 
-// transact uses the part of the store that client-go's queue uses where it is there.
+// transact uses the methods of the store that client-go's queue uses if a store has them.
 func transact(t *testing.T, indexer clientgo.Indexer) {
 	t.Helper()
 	err := indexer.(clientgo.TransactionStore).Transaction(
@@ -115,8 +115,8 @@ func TestStoreBeforeList(t *testing.T) {
 	})
 }
 
-// TestStoreVersionByHand: the version of a cache that is written to by hand is that of the
-// last write which had one.
+// TestStoreVersionByHand: the version of a cache that is written to by hand is that of the last
+// write with a version.
 func TestStoreVersionByHand(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		store := newInformer(newSource(t), &corev1.Pod{}, noOptions).GetStore()

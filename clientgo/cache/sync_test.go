@@ -12,7 +12,7 @@ import (
 )
 
 // TestSynced goes through the points of sync: the cache is complete, the handler has
-// returned from its initial adds. Both have a checker that says the same.
+// returned from its initial adds. Both have a checker with the same result.
 func TestSynced(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b")
@@ -56,8 +56,8 @@ func TestSynced(t *testing.T) {
 	})
 }
 
-// TestStoreVersionNeverAhead: the version of the cache is not that of something which
-// the cache does not hold, as a reader sees it who asks for the version first.
+// TestStoreVersionNeverAhead: for a reader that reads the version first, the cache is never
+// behind its version.
 func TestStoreVersionNeverAhead(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t)
@@ -81,7 +81,7 @@ func TestStoreVersionNeverAhead(t *testing.T) {
 			claimed := store.LastStoreSyncResourceVersion()
 			obj, exists, _ := store.GetByKey("default/a")
 			switch {
-			case claimed == "0": // of the empty list
+			case claimed == "0": // the version of the empty list
 			case !exists:
 				t.Fatalf("the cache claims version %s and holds nothing", claimed)
 			case number(t, versionOf(obj)) < number(t, claimed):

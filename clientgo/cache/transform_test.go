@@ -70,7 +70,7 @@ func allTransformed(t *testing.T) clientgo.ResourceEventHandler {
 	}
 }
 
-// TestTransformToName: handlers get what a transform makes of the name.
+// TestTransformToName: handlers receive the name that a transform has given.
 func TestTransformToName(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		informer := newInformer(newSource(t, "a", "b"), &corev1.Pod{}, noOptions)
@@ -118,9 +118,9 @@ func TestTransformToAnything(t *testing.T) {
 	})
 }
 
-// TestTransformFails: an object that the transform fails for keeps its state in the
-// cache, or is left out if it has none; the others are not touched, and the informer
-// syncs. A panic is a failure. (client-go never syncs.)
+// TestTransformFails: an object for which the transform fails keeps its state in the cache, or is
+// left out if it has none. Other objects are not affected, and the informer syncs. A panic is a
+// failure. (client-go never syncs.)
 func TestTransformFails(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		source := newSource(t, "a", "b", "c", "d")
@@ -167,8 +167,8 @@ func TestSettingsAfterStart(t *testing.T) {
 	})
 }
 
-// nilling sets a transform that returns nil for the pod named a from the moment on that
-// the returned function is called.
+// nilling sets a transform. Once the returned function has been called, the transform returns nil
+// for the pod named a.
 func nilling(t *testing.T, informer clientgo.SharedIndexInformer, result any) (begin func()) {
 	begun := false
 	must(t, informer.SetTransform(func(obj any) (any, error) {
@@ -180,8 +180,8 @@ func nilling(t *testing.T, informer clientgo.SharedIndexInformer, result any) (b
 	return func() { begun = true }
 }
 
-// TestTransformToNil: an object of which a transform makes nothing keeps its state in the
-// cache, or is left out if it has none.
+// TestTransformToNil: an object for which a transform returns nil keeps its state in the cache,
+// or is left out if it has none.
 func TestTransformToNil(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a", "b")
@@ -199,8 +199,8 @@ func TestTransformToNil(t *testing.T) {
 	})
 }
 
-// TestTransformToNilIsAFailure: of a list, client-go then applies nothing, and of a delete
-// nothing either: the object stays for good. It crashes with a nil pointer.
+// TestTransformToNilIsAFailure: client-go then applies no object of the list, and no delete: the
+// object stays for good. With a nil pointer, it crashes.
 func TestTransformToNilIsAFailure(t *testing.T) {
 	for name, result := range map[string]any{"nil": nil, "nil pointer": (*corev1.Pod)(nil)} {
 		t.Run(name, func(t *testing.T) {
@@ -226,7 +226,7 @@ func TestTransformToNilIsAFailure(t *testing.T) {
 }
 
 // TestTransformToVersion: a transform may give its results versions of its own, higher than
-// those of the server. They order nothing, and all changes come through.
+// those of the server. The informer does not compare them, and applies all changes.
 func TestTransformToVersion(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a")

@@ -47,8 +47,8 @@ func TestP02_ReplaysThroughAListerWatcher(t *testing.T) {
 	})
 }
 
-// TestLeaseThatEnds: a server deletes the objects of a lease under one version. It is not taken
-// for a fake.
+// TestLeaseThatEnds: a server deletes the objects of a lease under one version. It does not count
+// as a fake.
 func TestLeaseThatEnds(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		handler, then := watching(t, podList("5", versioned("a", "3"), versioned("b", "4"), versioned("c", "5")))

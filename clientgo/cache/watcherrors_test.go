@@ -31,7 +31,7 @@ var (
 	errRefused   = &url.Error{Op: "Get", URL: "https://server", Err: &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}}
 )
 
-// failures is a watch error handler that takes notes.
+// failures is a watch error handler that records its calls.
 type failures struct {
 	mu    sync.Mutex // guards notes
 	notes []string
@@ -51,7 +51,7 @@ func (f *failures) take() []string {
 	return notes
 }
 
-// opens returns a function that opens a watch with these events, which ends after a time.
+// opens returns a function that opens a watch with these events. The watch ends after a time.
 func opens(after time.Duration, events ...watch.Event) func(metav1.ListOptions) (watch.Interface, error) {
 	return func(metav1.ListOptions) (watch.Interface, error) {
 		w := watch.NewRaceFreeFake()
@@ -70,8 +70,8 @@ func status(err *apierrors.StatusError) watch.Event {
 	return watch.Event{Type: watch.Error, Object: &err.ErrStatus}
 }
 
-// TestWatchErrorHandler: it is called for what fails before a watch has begun, but not
-// while the server cannot be reached or asks for patience, and not for how a watch ends.
+// TestWatchErrorHandler: it is called for failures before a watch has begun, but not while the
+// server cannot be reached or answers 429, and not for the end of a watch.
 func TestWatchErrorHandler(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
@@ -122,8 +122,8 @@ func TestWatchErrorHandler(t *testing.T) {
 	}
 }
 
-// TestWatchErrorHandlerReflector: what the handler is given can be asked and logged, and
-// its context is that of Run.
+// TestWatchErrorHandlerReflector: the methods of the handler's reflector can be called, and it
+// can be logged. The context of the handler is that of Run.
 func TestWatchErrorHandlerReflector(t *testing.T) {
 	type value struct{}
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
@@ -134,7 +134,7 @@ func TestWatchErrorHandlerReflector(t *testing.T) {
 			if r.Name() == "" {
 				t.Error("the reflector has no name")
 			}
-			clientgo.DefaultWatchErrorHandler(ctx, r, err) // which logs the reflector
+			clientgo.DefaultWatchErrorHandler(ctx, r, err) // it logs the reflector
 			select {
 			case told <- fmt.Sprint(r.TypeDescription(), " ", r.LastSyncResourceVersion(), " ", ctx.Value(value{})):
 			case <-ctx.Done():
@@ -152,8 +152,8 @@ func TestWatchErrorHandlerReflector(t *testing.T) {
 	})
 }
 
-// TestWatchErrorHandlerOld: the handler without a context is called as well, and the
-// last one that was set is the one.
+// TestWatchErrorHandlerOld: the handler without a context is called as well. The last handler
+// that was set is used.
 func TestWatchErrorHandlerOld(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t)

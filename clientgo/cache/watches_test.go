@@ -16,7 +16,7 @@ import (
 )
 
 // TestWatchGoesOn: a watch that ends after an event is opened again from the version of the last
-// event, bookmarks included, and nothing is listed.
+// event, bookmarks included, without a list.
 func TestWatchGoesOn(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		server := &script{watch: func(o metav1.ListOptions) (watch.Interface, error) {
@@ -43,7 +43,7 @@ func TestWatchGoesOn(t *testing.T) {
 }
 
 // TestWatchIsTriedAgain: while connections are refused or the server answers 429, the watch is
-// opened again, with pauses, and nothing is listed.
+// opened again, with pauses, without a list.
 func TestWatchIsTriedAgain(t *testing.T) {
 	for name, err := range map[string]error{"refused": errRefused, "429": errPatience} {
 		t.Run(name, func(t *testing.T) {
@@ -76,9 +76,9 @@ func TestWatchIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestWatchUnreadable: when the server can no longer read an object and it was deleted in
-// spite of that, the watch ends with an error that says so and there is no event of the
-// delete. The object has to go nevertheless.
+// TestWatchUnreadable: if the server cannot read an object that is deleted all the same, the
+// watch ends with an error about it, and without an event of the delete. The object must leave
+// the cache nevertheless.
 func TestWatchUnreadable(t *testing.T) {
 	unreadable := &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
 		Reason: metav1.StatusReasonStoreReadError, Message: "corrupt object has been deleted"}}

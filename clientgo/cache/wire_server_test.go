@@ -18,12 +18,12 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// step is what a request is for.
+// step is the purpose of a request.
 type step string
 
 const (
-	listStep   step = "list" // its first page
-	pageStep   step = "page" // a later one
+	listStep   step = "list" // the first page of a list
+	pageStep   step = "page" // a later page of a list
 	streamStep step = "stream"
 	watchStep  step = "watch"
 )
@@ -44,7 +44,7 @@ func stepOf(r *http.Request) step {
 	}
 }
 
-// answer is something that a server or a proxy may say to a request.
+// answer is an answer of a server or a proxy to a request.
 type answer struct {
 	name string
 	give func(x *exchange)
@@ -58,15 +58,15 @@ type exchange struct {
 	next   http.Handler // apisim
 }
 
-// wireScript says what the requests of each kind are answered with: the first ones in turn, and
-// all after them. nil is what apisim says.
+// wireScript has the answers to the requests of each kind: for each of the first requests, and
+// for all later ones. nil is the answer of apisim.
 type wireScript struct {
 	first map[step][]*answer
 	rest  map[step]*answer
 	paged bool // apisim serves pages of three objects
 }
 
-// newScript makes one. Half of the kinds of requests are not disturbed.
+// newScript makes a script. Half of the kinds of requests are not disturbed.
 func newScript(random *rand.Rand) wireScript {
 	s := wireScript{first: map[step][]*answer{}, rest: map[step]*answer{}, paged: random.IntN(2) == 0}
 	for _, at := range steps {
@@ -116,16 +116,16 @@ type lastRequest struct {
 	at    time.Time
 }
 
-// clientPause is how long client-go's REST client waits before it repeats a request by
-// itself, up to ten times, after a lost connection.
+// clientPause is the pause of client-go's REST client before it repeats a request by itself, up
+// to ten times, after a lost connection.
 const clientPause = time.Second
 
-// latency is the least time that an answer of a script takes: one who asks without a pause
-// has virtual time pass.
+// latency is the least time that an answer of a script takes: even requests without a pause
+// between them advance virtual time.
 const latency = 100 * time.Millisecond
 
-// wireServer is an API server that answers as a script says until it turns honest. Each
-// informer meets the whole script.
+// wireServer is an API server that answers by a script until it turns honest. Each informer
+// receives the answers of the whole script.
 type wireServer struct {
 	api    *apisim.Server
 	script wireScript
@@ -134,7 +134,7 @@ type wireServer struct {
 
 	mu     sync.Mutex // guards the rest
 	asked  map[string]map[step]int
-	last   map[string]lastRequest // of each informer
+	last   map[string]lastRequest // the last request of each informer
 	spared map[string]int         // requests that the client made by itself, by informer
 	log    []string
 	leases map[string]string // versions of deletes, and the ones that the server sends
@@ -198,8 +198,8 @@ func (s *wireServer) isHonest() bool {
 	}
 }
 
-// counts returns how many requests of each kind an informer made, and how many of them its
-// client repeated by itself.
+// counts returns the number of requests of each kind that an informer made, and the number of
+// those that its client repeated by itself.
 func (s *wireServer) counts(of string) (counts map[step]int, spared int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -210,7 +210,7 @@ func (s *wireServer) counts(of string) (counts map[step]int, spared int) {
 	return counts, s.spared[of]
 }
 
-// leaseWriter tells several deletes under one version.
+// leaseWriter sends several deletes under one version.
 type leaseWriter struct {
 	http.ResponseWriter
 	server *wireServer
@@ -232,7 +232,7 @@ func (w *leaseWriter) Write(data []byte) (int, error) {
 	return w.ResponseWriter.Write(data)
 }
 
-// newAnswer makes one for a kind of request.
+// newAnswer makes an answer for a kind of request.
 func newAnswer(random *rand.Rand, at step) *answer {
 	common := []func() *answer{
 		func() *answer {
@@ -290,7 +290,7 @@ func isOdd(obj any) bool {
 	return name == "odd" || name == ""
 }
 
-// undecodable is an object in JSON that some decode and some do not.
+// undecodable is an object in JSON that some decoders accept and others refuse.
 func undecodable(random *rand.Rand) string {
 	return []string{
 		`OBJECT"metadata":{"name":"odd","namespace":"a","resourceVersion":"1","uid":"odd"},"data":5}`,
@@ -319,7 +319,7 @@ var reasons = map[int]metav1.StatusReason{
 	503: metav1.StatusReasonServiceUnavailable, 504: metav1.StatusReasonTimeout,
 }
 
-// refused answers with a status and, in seconds, how long to wait.
+// refused answers with a status and a time to wait, in seconds.
 func refused(code int, retryAfter string) *answer {
 	name := strconv.Itoa(code)
 	if retryAfter != "" {
@@ -350,7 +350,7 @@ func (x *exchange) say(contentType string, code int, body string) {
 	fmt.Fprint(x.w, strings.ReplaceAll(body, "OBJECT", x.server.object)) //nolint:errcheck // the client may be gone
 }
 
-// wait waits, or until the server turns honest or the client is gone.
+// wait waits for a time, or until the server turns honest or the client is gone.
 func (x *exchange) wait(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -366,7 +366,7 @@ func silence(d time.Duration) *answer {
 	}}
 }
 
-// cutAfter says the truth and cuts the connection after so many bytes.
+// cutAfter sends the true answer and cuts the connection after a number of bytes.
 func cutAfter(bytes int) *answer {
 	return &answer{fmt.Sprintf("a cut after %d bytes", bytes), func(x *exchange) {
 		x.next.ServeHTTP(&cutting{x.w, bytes}, x.r)
@@ -390,7 +390,7 @@ func (w *cutting) Write(data []byte) (int, error) {
 	panic(http.ErrAbortHandler)
 }
 
-// listed says the truth in JSON after a change.
+// listed sends the true answer, in JSON, after a change.
 func listed(name string, change func(list map[string]any, object string)) *answer {
 	return &answer{name, func(x *exchange) {
 		accept := x.r.Header.Get("Accept")

@@ -32,7 +32,7 @@ import (
 
 var wireSeeds = seeds.New("wire", "TestWire", 50)
 
-// wireKind is how the objects are read.
+// wireKind is a way to read objects.
 type wireKind struct {
 	name        string
 	contentType string
@@ -112,10 +112,10 @@ func listerWatcherWith(newInformer func(clientgo.ListerWatcher, runtime.Object, 
 	}
 }
 
-// TestWire has client-go's informer and ours follow one server that answers as a random
-// script says, each from the script's beginning, while objects change. When the server
-// has turned honest, both caches have to become what it holds, what the handlers were
-// told has to make a story that ends there, and ours may not have asked for much more.
+// TestWire has client-go's informer and ours, which follow one server that answers by a random
+// script, each from the script's beginning, while objects change. When the server has turned
+// honest, both caches have to reach its state, the notifications of the handlers have to follow
+// from each other and end in that state, and ours may not have made many more requests.
 func TestWire(t *testing.T) {
 	for seed := range wireSeeds.All() {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
@@ -129,9 +129,9 @@ type wired struct {
 	name      string
 	informer  clientgo.SharedIndexInformer
 	handler   *recorder
-	recovered time.Duration // after the server turned honest; negative is never
-	hostile   map[step]int  // requests until then
-	spared    int           // of these, what the client repeated by itself
+	recovered time.Duration // the time after the server turned honest; negative is never
+	hostile   map[step]int  // the number of requests until then
+	spared    int           // the requests of these that the client repeated by itself
 }
 
 func runWire(t *testing.T, seed uint64) {
@@ -170,12 +170,12 @@ func runWire(t *testing.T, seed uint64) {
 	t.Logf("%s: recovered after %v and %v, requests %v and %v", kind.name, theirs.recovered, ours.recovered, theirs.hostile, ours.hostile)
 }
 
-// wireSlack is how many requests ours may make beyond client-go's: it lists again where that
-// goes on with what it cannot know to be true. Its backoff allows fourteen attempts in that
-// time, of a streamed list, a list and a watch each.
+// wireSlack is the number of requests that ours may make beyond client-go's: ours lists again
+// where client-go goes on with a state that may be wrong. Its backoff allows fourteen attempts in
+// that time, of a streamed list, a list and a watch each.
 const wireSlack = 3 * 14
 
-// comparePoliteness compares how many requests the two made while the server was hostile.
+// comparePoliteness compares the numbers of requests of the two while the server was hostile.
 func comparePoliteness(t *testing.T, theirs, ours *wired) {
 	t.Helper()
 	all := func(w *wired) (n int) {
@@ -213,7 +213,7 @@ func newWired(t *testing.T, s *wireServer, name, contentType string, newInformer
 	return w
 }
 
-// recover waits until both informers hold what the server holds.
+// recover waits until both informers hold the objects of the server.
 func (s *wireServer) recover(t *testing.T, both []*wired) {
 	began := time.Now()
 	for _, w := range both {

@@ -27,8 +27,8 @@ type registrationOf struct {
 }
 
 // TestWrapped: an informer works inside of a struct of the program's, and so does
-// everything that takes informers with the struct; registrations are values that can be
-// compared, be keys, and be taken out of a struct again.
+// everything that takes informers with the struct; registrations are values that can be compared,
+// used as keys, and taken out of a struct again.
 func TestWrapped(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		source := newSource(t, "a")

@@ -28,7 +28,7 @@ type Client struct {
 //	client, err := dynamicinformer.NewClient(config, nil)
 //
 // httpClient sends the requests, whatever the transport settings of config, as in
-// dynamic.NewForConfigAndClient; nil makes one of config. All requests have one rate limit.
+// dynamic.NewForConfigAndClient; nil makes one from config. All requests share one rate limit.
 // The timeout of the HTTP client, which is that of config, applies to lists, not to watches.
 func NewClient(config *rest.Config, httpClient *http.Client) (*Client, error) {
 	client, own, err := factory.Connect("dynamicinformer.NewClient", config, httpClient,

@@ -2,7 +2,7 @@
 // [NewDynamicSharedInformerFactory] and [NewFilteredDynamicSharedInformerFactory] return
 // client-go's own DynamicSharedInformerFactory, [NewFilteredDynamicInformer] its
 // GenericInformer, so that a program moves by changing the import path.
-// docs/differences.md of this module lists what differs on purpose.
+// docs/differences.md of this module lists the intended differences.
 //
 //	NewClient(config, nil) ─────────▶ *Client ──┬─ create, update, … ─▶ the dynamic client
 //	                                            └─ list and watch ────▶ Tidings' own source

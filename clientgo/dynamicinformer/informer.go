@@ -64,7 +64,7 @@ func NewDynamicInformerWithOptions(client dynamic.Interface, gvr schema.GroupVer
 	return kindOf(client).NewInformer(gvr, resyncPeriod, indexers, factory.Apply(options))
 }
 
-// kindOf returns how a client is read: with our own source if it is a *Client.
+// kindOf returns the way in which a client is read: with our own source if it is a *Client.
 func kindOf(client dynamic.Interface) factory.Kind {
 	k := factory.Kind{Example: &unstructured.Unstructured{}, Client: client}
 	k.List = func(gvr schema.GroupVersionResource, namespace string) (listwatch.Client, error) {

@@ -11,8 +11,8 @@ import (
 )
 
 // SharedInformerOption is an option of NewDynamicSharedInformerFactoryWithOptions and
-// NewDynamicInformerWithOptions. Where two set the same thing, the later one applies. They
-// are those of package informers of this module.
+// NewDynamicInformerWithOptions. Where two options set the same thing, the later one applies.
+// They are the options of package informers of this module.
 type SharedInformerOption func(*factory.ByResource)
 
 // WithNamespace limits informers to a namespace; the default is metav1.NamespaceAll.
@@ -44,7 +44,8 @@ func WithSharingAmong(table *source.Table) SharedInformerOption {
 	return func(o *factory.ByResource) { o.Table = table }
 }
 
-// WithRecorder sets a flight recorder of what the informers read, as informers.WithRecorder does.
+// WithRecorder sets a flight recorder of the lists and watches of the informers, as
+// informers.WithRecorder does.
 func WithRecorder(recorder source.Recorder) SharedInformerOption {
 	return func(o *factory.ByResource) { o.Recorder = recorder }
 }
@@ -55,12 +56,13 @@ func WithSlots(slots *tidings.Slots) SharedInformerOption {
 }
 
 // WithDrop leaves fields of the metadata out of the objects of all informers, and
-// WithDropFor any fields out of those of one resource, as if they had never been set:
+// WithDropFor leaves any fields out of the objects of one resource, as if they had never been
+// set:
 //
 //	dynamicinformer.WithDrop("metadata.managedFields")
 //	dynamicinformer.WithDropFor(widgets, "spec.template", "status")
 //
-// informers.WithDrop says more about paths, and why such an object must not be given to an
+// informers.WithDrop describes paths, and the reason why such an object must not be given to an
 // Update. It panics if a path is wrong, as far as that is known without a Go type.
 func WithDrop(paths ...string) SharedInformerOption {
 	factory.CheckDrop("dynamicinformer.WithDrop", paths, factory.OfMetadata)

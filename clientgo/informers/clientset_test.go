@@ -16,7 +16,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// TestClientset has a factory with every option that concerns the source read over HTTP.
+// TestClientset reads over HTTP with a factory that has every option for the source.
 func TestClientset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := newServer(t)
@@ -49,7 +49,7 @@ func TestClientset(t *testing.T) {
 }
 
 // TestClientsetReadsEveryResource syncs an informer of each resource that the server has,
-// by the path that goes through the REST client.
+// through the REST client.
 func TestClientsetReadsEveryResource(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := newServer(t)
@@ -67,7 +67,7 @@ func TestClientsetReadsEveryResource(t *testing.T) {
 			for _, served := range list.APIResources {
 				gvr := version.WithResource(served.Name)
 				if _, ok := resourceFor(gvr); !ok {
-					continue // subresources, reviews, bindings: nothing to keep a copy of
+					continue // subresources, reviews, bindings: there are no objects to cache
 				}
 				generic, err := f.ForResource(gvr)
 				if err != nil {
@@ -95,7 +95,7 @@ func TestClientsetReadsEveryResource(t *testing.T) {
 	})
 }
 
-// widgetVersion is that of the widgets on a server.
+// widgetVersion is the API version of the widgets on a server.
 var widgetVersion = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
 // TestForGroupOwnSource reads a generated group with our own source, in JSON: its client is

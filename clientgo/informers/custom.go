@@ -20,10 +20,10 @@ import (
 )
 
 // GroupOptions are the options of ForGroup. The zero value is ready: all objects of all
-// namespaces, read by the informers that the generated code makes.
+// namespaces, in the informers that the generated code makes.
 //
-// Scheme, Mapper and Config go together: with all three the informers are Tidings' own,
-// with none of them the generated code's. One or two of them are an error.
+// Scheme, Mapper and Config go together: with all three the informers are Tidings' own, without
+// them the generated code's. One or two of them are an error.
 type GroupOptions struct {
 	// Namespace limits the informers to a namespace. Empty is all namespaces.
 	Namespace string
@@ -35,7 +35,7 @@ type GroupOptions struct {
 	Scheme *runtime.Scheme
 	// Mapper finds the resource of a kind, and whether it is namespaced.
 	Mapper meta.RESTMapper
-	// Config says how to reach the API server.
+	// Config is the configuration for the API server.
 	Config *rest.Config
 }
 
@@ -53,10 +53,10 @@ type GroupOptions struct {
 // The result is that of newGroup. The type parameters follow from the arguments: G is the
 // group's interface, S and T are SharedInformerFactory and TweakListOptionsFunc of the
 // generated package internalinterfaces, F is its NewInformerFunc, and C the interface of the
-// clientset. The factory may be client-go's own too.
+// clientset. The factory may also be client-go's own.
 //
-// It fails if another parameter is nil, if the options are incomplete or Config cannot be
-// used, or if the generated code needs a method that this version does not have.
+// It returns an error if another parameter is nil, if the options are incomplete or Config cannot
+// be used, or if the generated code needs a method that this version does not have.
 func ForGroup[G any, S groupFactory[F], T ~func(*metav1.ListOptions),
 	F ~func(C, time.Duration) cache.SharedIndexInformer, C any](
 	f SharedInformerFactory, client C, newGroup func(S, string, T) G, o GroupOptions,
@@ -105,7 +105,7 @@ func (g customGroup[F, C]) Start(stopCh <-chan struct{}) { g.factory.Start(stopC
 
 func (g customGroup[F, C]) InformerName() *cache.InformerName { return g.factory.InformerName() }
 
-// InformerFor shares the informer through the factory, whose own client does not know custom
+// InformerFor shares the informer through the factory, whose own client does not have custom
 // resources.
 func (g customGroup[F, C]) InformerFor(obj runtime.Object, newFunc F) cache.SharedIndexInformer {
 	return g.factory.InformerFor(obj, func(_ kubernetes.Interface,

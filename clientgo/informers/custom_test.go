@@ -87,8 +87,8 @@ func (g *widgets) Informer() cache.SharedIndexInformer {
 
 // fakeWidgets is a client that keeps its last call.
 type fakeWidgets struct {
-	namespace string // of the last call
-	selector  string // of the last list
+	namespace string // the namespace of the last call
+	selector  string // the selector of the last list
 }
 
 func (c *fakeWidgets) Widgets(namespace string) listwatch.Client {
@@ -110,7 +110,8 @@ func (c *fakeWidgets) Watch(context.Context, metav1.ListOptions) (watch.Interfac
 	return watch.NewFake(), nil
 }
 
-// TestForGroup runs a generated group on factories of both makers, with what they share.
+// TestForGroup runs a generated group on factories of this package and of client-go, with shared
+// informers.
 func TestForGroup(t *testing.T) {
 	for name, make := range map[string]func() SharedInformerFactory{
 		"tidings": func() SharedInformerFactory {
@@ -154,7 +155,7 @@ func mark(o any) (any, error) {
 	return o, nil
 }
 
-// TestForGroupFactory checks the other two methods that the generated code has.
+// TestForGroupFactory checks the other two methods that the generated code requires.
 func TestForGroupFactory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name, err := cache.NewInformerName("tidings-test-group")
@@ -178,7 +179,7 @@ func TestForGroupFactory(t *testing.T) {
 	})
 }
 
-// pickyFactory asks for more than any version of informer-gen does.
+// pickyFactory requires more methods than any version of informer-gen.
 type pickyFactory interface {
 	widgetFactory
 	Juggle()

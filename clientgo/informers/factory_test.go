@@ -34,7 +34,7 @@ var (
 	deploymentType = reflect.TypeFor[*appsv1.Deployment]()
 )
 
-// TestFactoryShares asks for one type in each way that there is.
+// TestFactoryShares requests one type in each possible way.
 func TestFactoryShares(t *testing.T) {
 	f := NewSharedInformerFactory(fake.NewClientset(), 0)
 	first := f.Core().V1().Pods().Informer().GetStore()
@@ -57,8 +57,8 @@ func TestFactoryShares(t *testing.T) {
 	}
 }
 
-// TestInformerForRunsNewFunc: the caller's function decides. It gets the factory's client and
-// resync period.
+// TestInformerForRunsNewFunc: the caller's function decides. The function receives the factory's
+// client and resync period.
 func TestInformerForRunsNewFunc(t *testing.T) {
 	client := fake.NewClientset()
 	f := NewSharedInformerFactoryWithOptions(client, time.Minute,
@@ -138,8 +138,8 @@ func TestGroupOnPublicFactory(t *testing.T) {
 	})
 }
 
-// TestWhoseInformer checks which informers are Tidings', by the way that they are asked for
-// and by the client. A clientset around a fake of rest.Interface has no source of ours.
+// TestWhoseInformer checks which informers are Tidings', by the way that they are requested and
+// by the client. A clientset around a fake of rest.Interface has no source of ours.
 func TestWhoseInformer(t *testing.T) {
 	real, err := kubernetes.NewForConfig(&rest.Config{})
 	if err != nil {

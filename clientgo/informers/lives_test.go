@@ -22,10 +22,10 @@ import (
 
 var livesSeeds = seeds.New("lives", "TestLives", 100)
 
-// TestLives leads our factory and client-go's through the same random lives, each with a
-// server of its own: informers asked for, started, stopped, started again, shut down, with
-// handlers added and removed at any point. After each step that settles, both show
-// the same. Nothing runs in the end.
+// TestLives runs our factory and client-go's through the same random schedules, each with a
+// server of its own: informers are requested, started, stopped, started again and shut down, and
+// handlers are added and removed at any point. After each step that settles, both show the same
+// state. Nothing runs at the end.
 func TestLives(t *testing.T) {
 	for seed := range livesSeeds.All() {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -57,7 +57,7 @@ func seenIn(t *testing.T, seed uint64, make func(kubernetes.Interface) SharedInf
 	return l.seen
 }
 
-// lives is a factory on its way.
+// lives is a factory in a schedule.
 type lives struct {
 	*testing.T
 	random    *rand.Rand
@@ -114,7 +114,7 @@ func (l *lives) step() {
 		l.note("start")
 		l.factory.StartWithContext(ctx)
 	case n < 38 && len(l.terms) > 0:
-		synctest.Wait() // undelivered notifications at the end are a race
+		synctest.Wait() // whether notifications arrive before the end is a race
 		l.note("a term ends")
 		l.terms[l.random.IntN(len(l.terms))]()
 		synctest.Wait()
@@ -148,7 +148,7 @@ func (l *lives) ask(name string) cache.SharedIndexInformer {
 	return l.factory.Apps().V1().Deployments().Informer()
 }
 
-// join adds a handler to an informer that was asked for.
+// join adds a handler to an informer that was requested.
 func (l *lives) join(name string) {
 	informer := l.known[name]
 	if informer == nil {
@@ -163,8 +163,8 @@ func (l *lives) join(name string) {
 	}
 }
 
-// look notes the state of informers and handlers once everything has settled. Notifications
-// before the removal of a handler are not compared: they are a race.
+// look records the state of informers and handlers once the bubble is idle. Notifications before
+// the removal of a handler are not compared, as their number is a race.
 func (l *lives) look() {
 	time.Sleep(time.Minute)
 	synctest.Wait()

@@ -25,8 +25,8 @@ func pod(namespace, name, app string) *corev1.Pod {
 	}}
 }
 
-// start runs the factory's informers until the end of the test, which waits for them,
-// and returns when all there is to do has been done.
+// start runs the factory's informers until the end of the test, which waits for them, and returns
+// when the bubble is idle.
 func start(t *testing.T, f SharedInformerFactory) {
 	t.Helper()
 	f.StartWithContext(runningContext(t, f))
@@ -45,8 +45,8 @@ func runningContext(t *testing.T, f SharedInformerFactory) context.Context {
 	return ctx
 }
 
-// soon returns a context that ends in a minute: in a synctest bubble a wait without end
-// would let virtual time run for ever.
+// soon returns a context that ends in a minute: in a synctest bubble a wait without end would
+// make virtual time run for ever.
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -62,7 +62,7 @@ func checkKeys(t *testing.T, store cache.Store, want ...string) {
 	}
 }
 
-// objects makes a slice of runtime objects, as fakes take them.
+// objects makes a slice of runtime objects for fakes.
 func objects(pods ...*corev1.Pod) []runtime.Object {
 	list := make([]runtime.Object, 0, len(pods))
 	for _, p := range pods {
@@ -73,8 +73,8 @@ func objects(pods ...*corev1.Pod) []runtime.Object {
 
 // reportedErrors returns a counter, for the rest of the test, of the errors of
 // utilruntime.HandleError and its like. Call it before anything runs. The handlers that it
-// replaces remember the time of the last error, so that after one outside of a synctest
-// bubble, where it is later, they would sleep for years inside.
+// replaces keep the time of the last error. After an error outside of a synctest bubble, where
+// the clock is ahead, they would sleep for years inside.
 func reportedErrors(t *testing.T) *atomic.Int64 {
 	t.Helper()
 	count, before := new(atomic.Int64), utilruntime.ErrorHandlers

@@ -20,8 +20,8 @@ import (
 // SharedInformerOption is an option of NewSharedInformerFactoryWithOptions. Where two
 // options set the same thing, the later one applies.
 //
-// client-go's type of this name acts on its private factory, so that its options cannot be
-// used here: take those of this package, which have the same names.
+// client-go's type of this name acts on its private factory, so that its options cannot be used
+// here: use those of this package, which have the same names.
 type SharedInformerOption func(*sharedInformerFactory)
 
 // WithCustomResyncConfig sets the resync period of the informers of some types, by an object
@@ -55,8 +55,8 @@ func WithTransform(transform cache.TransformFunc) SharedInformerOption {
 }
 
 // WithInformerName names the factory's informers in metrics: each registers its resource
-// under the name. The name comes from cache.NewInformerName, which fails for a name in use;
-// Shutdown releases it.
+// under the name. The name comes from cache.NewInformerName, which returns an error for a name in
+// use. Shutdown releases it.
 func WithInformerName(informerName *cache.InformerName) SharedInformerOption {
 	return func(f *sharedInformerFactory) { f.informerName = informerName }
 }
@@ -66,8 +66,8 @@ func WithInformerName(informerName *cache.InformerName) SharedInformerOption {
 // is an error anyway, then changes others. With tidings.ShareStrings objects share strings
 // only, at the price of several times the memory. With tidings.ShareNothing each object is
 // decoded by the generated code of its type, and the objects that other clients and
-// transforms return are cached as they are. A transform may write to its argument, which
-// shares strings at most; its result is shared. Secrets share nothing. The values of objects
+// transforms return are cached as they are. A transform may write to its argument, which shares
+// strings at most. Its result shares parts. Secrets share nothing. The values of objects
 // are the same in any case.
 func WithSharing(atMost tidings.Sharing) SharedInformerOption {
 	listwatch.CheckSharing("informers.WithSharing", atMost)
@@ -82,17 +82,17 @@ func WithSharingAmong(table *source.Table) SharedInformerOption {
 	return func(f *sharedInformerFactory) { f.options.Table = table }
 }
 
-// WithRecorder sets a flight recorder of what the factory's own informers read: give one of package
-// flight of this module. nil, the default, records nothing. Several factories may share one
-// recorder, which bounds the memory of all of them together.
+// WithRecorder sets a flight recorder of the lists and watches of the factory's own informers: give
+// one of package flight of this module. nil, the default, records nothing. Several factories may
+// share one recorder, which bounds the memory of all of them together.
 func WithRecorder(recorder source.Recorder) SharedInformerOption {
 	return func(f *sharedInformerFactory) { f.options.Recorder = recorder }
 }
 
 // WithSlots limits the factory's own informers to the objects of some slots, which may change while
-// they run: package shard divides the slots among processes. OnDelete receives a [cache.Moved]
-// for an object whose slot goes. Objects of other slots are not decoded by our own source; those
-// that another client has decoded are left out. nil, the default, is all objects.
+// they run: package shard divides the slots among processes. OnDelete receives a [cache.Moved] for
+// an object whose slot leaves the informers. Our own source does not decode objects of other slots;
+// those that another client has decoded are left out. nil, the default, is all objects.
 //
 // With slots by namespace, objects without a namespace are left out, with an error for each. With
 // slots by UID, a transform must keep the UID.
@@ -110,12 +110,12 @@ func WithSlots(slots *tidings.Slots) SharedInformerOption {
 // of any type, which is left out whole. It cannot go into a map, nor leave out the identity
 // of objects. The paths of several options add up.
 //
-// Our own source does not even decode such a field. From the objects that another client has
-// decoded it is removed before any transform. The options do not apply to informers that
+// Our own source does not decode such a field. If another client has decoded the objects, the
+// field is removed before any transform. The options do not apply to informers that
 // InformerFor's functions make, except those of ForGroup with a Config.
 //
-// Do not give an object of such an informer to an Update: the server takes a missing field as
-// one to be removed. Use a Patch, or read the object again.
+// Do not give an object of such an informer to an Update: the server removes a field that is
+// missing. Use a Patch, or read the object again.
 //
 // It panics if a path is wrong: paths are fixed at compile time, so that any run of that line
 // shows the mistake.

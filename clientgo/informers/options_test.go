@@ -40,7 +40,7 @@ func TestOptionsApplyInOrder(t *testing.T) {
 	}
 }
 
-// TestWithTransform sets it on informers of both kinds.
+// TestWithTransform sets a transform on informers of both kinds.
 func TestWithTransform(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(append(objects(pod("a", "one", "web")),
@@ -66,8 +66,8 @@ func TestWithTransform(t *testing.T) {
 	})
 }
 
-// TestTransformOnRunningInformer: a transform that comes too late is reported, and the
-// informer shared nevertheless.
+// TestTransformOnRunningInformer: a transform that comes too late is reported, and the informer
+// is shared nevertheless.
 func TestTransformOnRunningInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := fake.NewClientset(objects(pod("a", "one", "web"))...)
@@ -123,7 +123,7 @@ func TestResync(t *testing.T) {
 	})
 }
 
-// TestWithInformerName checks the name's way to the informer, and back at Shutdown.
+// TestWithInformerName checks that the informer has the name, and that Shutdown releases it.
 func TestWithInformerName(t *testing.T) {
 	name, err := cache.NewInformerName("tidings-test-factory")
 	if err != nil {

@@ -125,8 +125,8 @@ func openTyped(s *factory.Spec, own *source.Client, example func() runtime.Objec
 	}
 }
 
-// listerWatcher reads through the typed methods of a client, which it asks for them at each
-// call, because fakes may change their results.
+// listerWatcher reads through the typed methods of a client, which it requests for each call,
+// because fakes may change their results.
 func (r *resource) listerWatcher(client kubernetes.Interface, s factory.Spec) cache.ListerWatcher {
 	return listwatch.FromClient(client, func() (listwatch.Client, error) {
 		if factory.IsNil(client) {

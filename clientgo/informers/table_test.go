@@ -15,7 +15,7 @@ import (
 )
 
 // TestGroupsHaveAll walks the accessors of every group and version down to the informers,
-// as programs do, and asks for each a second time by its resource.
+// as programs do, and requests each a second time by its resource.
 func TestGroupsHaveAll(t *testing.T) {
 	f := NewSharedInformerFactory(fake.NewClientset(), 0)
 	visited := 0
@@ -62,8 +62,8 @@ func madeForRow(t *testing.T, f SharedInformerFactory, name string, store cache.
 	return false
 }
 
-// TestFactoryHasEveryGroup names a group that a newer client-go has and the generated
-// files lack, which the compiler reports too.
+// TestFactoryHasEveryGroup fails for a group that a newer client-go has and the generated files
+// lack. The compiler reports it too.
 func TestFactoryHasEveryGroup(t *testing.T) {
 	ours := reflect.TypeFor[*sharedInformerFactory]()
 	for m := range reflect.TypeFor[SharedInformerFactory]().Methods() {
@@ -73,8 +73,8 @@ func TestFactoryHasEveryGroup(t *testing.T) {
 	}
 }
 
-// TestTableReadsItsResource lists and watches every row through a fake and checks what
-// the fake is asked for.
+// TestTableReadsItsResource lists and watches every row through a fake and checks the requests to
+// the fake.
 func TestTableReadsItsResource(t *testing.T) {
 	for _, r := range resources {
 		client := fake.NewClientset()

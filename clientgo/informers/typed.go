@@ -19,7 +19,7 @@ type Object interface {
 }
 
 // InformerOptions are the options of NewFor. The zero value is ready: no resyncs, no
-// indexes, no name in metrics, everything selected. It is client-go's own type.
+// indexes, no name in metrics, no selection. It is client-go's own type.
 type InformerOptions = internalinterfaces.InformerOptions
 
 // NewFor returns an informer of the objects of type T that is not shared, in place of

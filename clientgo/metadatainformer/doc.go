@@ -2,7 +2,7 @@
 // [NewSharedInformerFactory], [NewFilteredSharedInformerFactory] and
 // [NewSharedInformerFactoryWithOptions] return client-go's own SharedInformerFactory,
 // [NewFilteredMetadataInformer] its GenericInformer, so that a program moves by changing the
-// import path. docs/differences.md of this module lists what differs on purpose.
+// import path. docs/differences.md of this module lists the intended differences.
 //
 //	NewClient(config, nil) ──────────▶ *Client ──┬─ delete, patch, get ─▶ the metadata client
 //	                                             └─ list and watch ─────▶ Tidings' own source

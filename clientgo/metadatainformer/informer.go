@@ -64,7 +64,7 @@ func NewMetadataInformerWithOptions(client metadata.Interface, gvr schema.GroupV
 	return kindOf(client).NewInformer(gvr, resyncPeriod, indexers, factory.Apply(options))
 }
 
-// kindOf returns how a client is read: with our own source if it is a *Client.
+// kindOf returns the way in which a client is read: with our own source if it is a *Client.
 func kindOf(client metadata.Interface) factory.Kind {
 	k := factory.Kind{Example: &metav1.PartialObjectMetadata{}, Client: client}
 	k.List = func(gvr schema.GroupVersionResource, namespace string) (listwatch.Client, error) {

@@ -14,9 +14,9 @@ import (
 )
 
 // SharedInformerOption is an option of NewSharedInformerFactoryWithOptions and
-// NewMetadataInformerWithOptions. Where two set the same thing, the later one applies.
-// client-go's type of that name is for its own factory, which no other package can make. The
-// options are those of package informers of this module.
+// NewMetadataInformerWithOptions. Where two options set the same thing, the later one applies.
+// client-go's type of that name is for its own factory, which no other package can make. They are
+// the options of package informers of this module.
 type SharedInformerOption func(*factory.ByResource)
 
 // WithNamespace limits informers to a namespace; the default is metav1.NamespaceAll.
@@ -48,7 +48,8 @@ func WithSharingAmong(table *source.Table) SharedInformerOption {
 	return func(o *factory.ByResource) { o.Table = table }
 }
 
-// WithRecorder sets a flight recorder of what the informers read, as informers.WithRecorder does.
+// WithRecorder sets a flight recorder of the lists and watches of the informers, as
+// informers.WithRecorder does.
 func WithRecorder(recorder source.Recorder) SharedInformerOption {
 	return func(o *factory.ByResource) { o.Recorder = recorder }
 }
@@ -58,13 +59,13 @@ func WithSlots(slots *tidings.Slots) SharedInformerOption {
 	return func(o *factory.ByResource) { o.Slots = slots }
 }
 
-// WithDrop leaves fields out of the metadata of all informers, and WithDropFor out of that
-// of one resource, as if they had never been set:
+// WithDrop leaves fields out of the metadata in all informers, and WithDropFor out of the
+// metadata of one resource, as if they had never been set:
 //
 //	metadatainformer.WithDrop("metadata.managedFields")
 //	metadatainformer.WithDropFor(pods, "metadata.annotations")
 //
-// informers.WithDrop says more about paths. It panics if a path is wrong.
+// informers.WithDrop describes paths. It panics if a path is wrong.
 func WithDrop(paths ...string) SharedInformerOption {
 	factory.CheckDrop("metadatainformer.WithDrop", paths, ofMetadata)
 	return func(o *factory.ByResource) { o.Drop.Add(schema.GroupVersionResource{}, paths) }

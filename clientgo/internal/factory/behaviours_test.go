@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBehaviours checks that the tests exist that the tables of behaviours name: those of the
-// package, of the internal packages, and the rows of the contract suite.
+// TestBehaviours checks that the tests in the tables of behaviours exist: those of the package,
+// of the internal packages, and the rows of the contract suite.
 func TestBehaviours(t *testing.T) {
 	named := regexp.MustCompile("`((?:Test|Benchmark|P\\d\\d_)\\w+)`")
 	for name, atLeast := range map[string]int{"cache": 100, "dynamicinformer": 10, "metadatainformer": 10, "informers": 10} {
@@ -25,7 +25,7 @@ func TestBehaviours(t *testing.T) {
 			}
 			rows++
 			ours := named.FindAllStringSubmatch(columns[2], -1)
-			if len(ours) == 0 && name != "cache" { // whose rows may say that a name is forwarded
+			if len(ours) == 0 && name != "cache" { // the rows of cache may be about forwarded names
 				t.Errorf("%s names no test in: %s", dir, line)
 			}
 			for _, test := range ours {

@@ -26,7 +26,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// ownClient is a client of either package that brings our own source along.
+// ownClient is a client of either package with our own source.
 type ownClient struct {
 	get     func(ctx context.Context, gvr schema.GroupVersionResource, namespace, name string) error
 	factory func() factoryOf
@@ -136,7 +136,8 @@ func (c *countingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return c.next.RoundTrip(r)
 }
 
-// TestClientUsesHTTPClient gives it one to send its requests with, whatever the config says.
+// TestClientUsesHTTPClient has a client that sends its requests with a given HTTP client,
+// whatever the config has.
 func TestClientUsesHTTPClient(t *testing.T) {
 	eachClient(t, func(t *testing.T, newClient func(*rest.Config, *http.Client) (ownClient, error)) {
 		w := newServer(t)
@@ -201,7 +202,7 @@ func TestClientErrors(t *testing.T) {
 	}
 }
 
-// TestReadWith has fakes for everything but reading, for which there is a server.
+// TestReadWith has fakes for all requests except reads, and a server for reads.
 func TestReadWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fakes, w := newFakes(t), newServer(t)
@@ -257,9 +258,8 @@ func failureOf(t *testing.T, informer cache.SharedIndexInformer) func() error {
 	}
 }
 
-// TestNilClient: without a client the store can be filled and read, as tests of programs do.
-// A running informer reports the error, where client-go's dynamic and metadata informers end
-// the process.
+// TestNilClient: without a client the store can be filled and read, as tests of programs do. A
+// running informer reports the error; client-go's dynamic and metadata informers end the process.
 func TestNilClient(t *testing.T) {
 	for _, l := range libraries[:6] {
 		for name, c := range map[string]clients{

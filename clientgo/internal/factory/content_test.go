@@ -37,8 +37,8 @@ func builtIn() map[schema.GroupVersionResource]runtime.Object {
 	}
 }
 
-// TestContentIsClientGos compares the cached objects of all libraries of a form, field by
-// field: of a list, a streamed list and a watch, with fakes and over HTTP in each encoding.
+// TestContentIsClientGos compares the cached objects of all libraries of a form, field by field:
+// from a list, a streamed list and a watch, with fakes and over HTTP in each encoding.
 func TestContentIsClientGos(t *testing.T) {
 	for _, streamed := range []bool{true, false} {
 		t.Run(map[bool]string{true: "streamed list", false: "list"}[streamed], func(t *testing.T) {
@@ -113,7 +113,7 @@ func content(t *testing.T, informer cache.SharedIndexInformer) map[string]any {
 	return content
 }
 
-// TestOwnSourceReads checks who has decoded the objects: our source, or the client.
+// TestOwnSourceReads checks whether our source or the client has decoded the objects.
 func TestOwnSourceReads(t *testing.T) {
 	eachWithServer(t, func(t *testing.T, l library, w *httpWorld) {
 		for _, name := range []string{"one", "two", "three"} {

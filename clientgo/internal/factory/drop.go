@@ -54,7 +54,7 @@ func CheckDropFor(option string, gvr schema.GroupVersionResource, paths []string
 	}
 }
 
-// OfMetadata accepts fields of the metadata alone, which objects of all types have.
+// OfMetadata accepts only fields of the metadata, which objects of all types have.
 func OfMetadata(drop fieldpath.Tree) error {
 	for name := range drop {
 		if name != "metadata" {
@@ -76,7 +76,7 @@ func OfType(t reflect.Type) func(fieldpath.Tree) error {
 }
 
 // remover returns a function that removes the fields of paths from objects of the type of
-// the example; nil if there are none.
+// the example; nil without paths.
 func remover(example runtime.Object, paths []string) func(runtime.Object) {
 	drop, err := fieldpath.Parse(paths)
 	if err != nil {

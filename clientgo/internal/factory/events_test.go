@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// handler folds what it receives into one line per notification.
+// handler records one line for each notification.
 type handler struct {
 	t    *testing.T
 	form form
@@ -117,7 +117,7 @@ func TestTweak(t *testing.T) {
 	}
 }
 
-// TestTweakSeesEachCall: the tweak is called for a list and for a watch, each time with fresh
+// TestTweakSeesEachCall: the tweak is called for a list and for a watch, each time with new
 // options.
 func TestTweakSeesEachCall(t *testing.T) {
 	eachWithFakes(t, func(t *testing.T, l library, w *fakeWorld) {

@@ -15,11 +15,11 @@ import (
 
 // Factory shares informers by a key, such as their Go type. The zero value is ready.
 type Factory[K comparable] struct {
-	running sync.WaitGroup // counts the informers that run
+	running sync.WaitGroup // the number of informers that run
 
 	mu           sync.Mutex // guards the rest
 	members      map[K]*member
-	order        []*member // as first asked for
+	order        []*member // in the order of the first requests
 	shuttingDown bool
 }
 
@@ -82,7 +82,7 @@ func (f *Factory[K]) Wait(ctx context.Context) (synced map[K]bool, err error) {
 	for _, informer := range started {
 		checks = append(checks, informer.HasSyncedChecker())
 	}
-	cache.WaitFor(ctx, "", checks...) // without a name, nothing is logged
+	cache.WaitFor(ctx, "", checks...) // without a name, WaitFor logs nothing
 	synced = make(map[K]bool, len(started))
 	for key, informer := range started {
 		if synced[key] = informer.HasSynced(); !synced[key] {
@@ -104,8 +104,8 @@ func (f *Factory[K]) started() map[K]cache.SharedIndexInformer {
 	return started
 }
 
-// Health describes the informers, in the order in which they were first asked for, but for those
-// of other modules.
+// Health describes the informers, in the order in which they were first requested, except for
+// those of other modules.
 func (f *Factory[K]) Health() (all []health.Informer) {
 	f.mu.Lock()
 	order := slices.Clone(f.order)

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// TestForResourceShares asks twice for a resource, and for another.
+// TestForResourceShares requests a resource twice, and another one once.
 func TestForResourceShares(t *testing.T) {
 	eachWithFakes(t, func(t *testing.T, l library, w *fakeWorld) {
 		f := l.factory(w.clients(t), settings{})
@@ -29,7 +29,7 @@ func TestForResourceShares(t *testing.T) {
 	})
 }
 
-// TestStartTwice: a second start runs later informers, and none a second time.
+// TestStartTwice: a second start runs later informers, and no informer a second time.
 func TestStartTwice(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
 		w.create(t, widget("a", "one", "red"))
@@ -117,8 +117,8 @@ func TestWaitForCacheSync(t *testing.T) {
 	})
 }
 
-// TestShutdown checks that it waits, that it may be called more than once and at the
-// same time, and that nothing starts after it.
+// TestShutdown checks that Shutdown waits, that it may be called several times and concurrently,
+// and that nothing starts after it.
 func TestShutdown(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
 		l.factory(w.clients(t), settings{}).Shutdown() // nothing runs: it returns at once

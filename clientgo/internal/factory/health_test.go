@@ -12,7 +12,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/internal/factory"
 )
 
-// TestHealth: a factory describes its informers in order, but for those of client-go.
+// TestHealth: a factory describes its informers in order, except for those of client-go.
 func TestHealth(t *testing.T) {
 	var f factory.Factory[string]
 	add := func(key string, example runtime.Object,

@@ -31,8 +31,8 @@ type factoryOf interface {
 	Shutdown()
 }
 
-// typedFactory shows a factory of typed informers as one by resource: the typed twin of a
-// resource takes its place.
+// typedFactory presents a factory of typed informers as one by resource: the typed twin replaces
+// the resource.
 type typedFactory struct {
 	informers.SharedInformerFactory
 }
@@ -122,7 +122,7 @@ type library struct {
 	clientGo bool // client-go's own package
 	own      bool // reads with our own source, which needs a server
 	factory  func(c clients, s settings) factoryOf
-	// informer makes one of widgets that no factory shares.
+	// informer makes an informer of widgets that no factory shares.
 	informer func(c clients, s settings, indexers cache.Indexers) cache.SharedIndexInformer
 }
 

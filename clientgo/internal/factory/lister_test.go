@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// checkObjects compares objects with those wanted, as describe has them.
+// checkObjects compares objects with those wanted, in the form of describe.
 func checkObjects(t *testing.T, l library, what string, got []runtime.Object, err error, want ...string) {
 	t.Helper()
 	var described []string
@@ -27,7 +27,7 @@ func checkObjects(t *testing.T, l library, what string, got []runtime.Object, er
 	}
 }
 
-// checkNotFound expects the error that names the resource and the object.
+// checkNotFound checks that an error is NotFound, and names the resource and the object.
 func checkNotFound(t *testing.T, l library, got runtime.Object, err error, name string) {
 	t.Helper()
 	resource := widgets
@@ -80,8 +80,8 @@ func TestLister(t *testing.T) {
 	})
 }
 
-// TestFactoryIndexesNamespaces has the one index that informers of a factory begin with,
-// and adds another.
+// TestFactoryIndexesNamespaces checks the one index that informers of a factory begin with, and
+// adds another.
 func TestFactoryIndexesNamespaces(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
 		w.create(t, widget("a", "one", "red"))
@@ -105,7 +105,7 @@ func TestFactoryIndexesNamespaces(t *testing.T) {
 	})
 }
 
-// TestOwnIndexers makes an informer without a factory: its indexes are those given.
+// TestOwnIndexers makes an informer without a factory: it has the given indexes.
 func TestOwnIndexers(t *testing.T) {
 	eachWorld(t, func(t *testing.T, l library, w world) {
 		w.create(t, widget("a", "one", "red"))

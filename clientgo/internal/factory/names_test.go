@@ -32,7 +32,7 @@ var addedToBoth = []string{
 	"WithSlots", "WithTweakListOptions",
 }
 
-// TestNames asks for every exported name of client-go, with its type, and for no other than
+// TestNames requires every exported name of client-go, with its type, and no other names than
 // those that were added.
 func TestNames(t *testing.T) {
 	paths := []string{}

@@ -39,8 +39,8 @@ func annotated(kind, name string) *unstructured.Unstructured {
 	return o
 }
 
-// TestDrop leaves fields out of the objects of all resources, and of those of one, listed and
-// watched, in a factory and in an informer of its own, before any transform.
+// TestDrop leaves fields out of the objects of all resources, and of one resource, from lists and
+// watches, in a factory and in an informer without one, before any transform.
 func TestDrop(t *testing.T) {
 	own := map[form]string{typedForm: "spec.containers.args", unstructuredForm: "spec.parts", metadataForm: "metadata.labels"}
 	eachOfOurs(t, func(t *testing.T, l library, w world) {
@@ -184,8 +184,8 @@ func TestWithSharing(t *testing.T) {
 	}
 }
 
-// TestWithSharingAmong: two factories and an informer of its own share if they have a table
-// in common.
+// TestWithSharingAmong: two factories and an informer without one share if they have a table in
+// common.
 func TestWithSharingAmong(t *testing.T) {
 	for _, table := range []*source.Table{new(source.Table), nil} {
 		t.Run(fmt.Sprint("a table ", table != nil), func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestWithSharingAmong(t *testing.T) {
 	}
 }
 
-// TestSecretsShareNothing: neither Secrets nor their metadata share, whatever is set.
+// TestSecretsShareNothing: neither Secrets nor their metadata share parts, with any options.
 func TestSecretsShareNothing(t *testing.T) {
 	eachWithServer(t, func(t *testing.T, l library, w *httpWorld) {
 		if l.clientGo {
@@ -228,8 +228,8 @@ func TestSecretsShareNothing(t *testing.T) {
 	})
 }
 
-// TestOptions has a namespace, a selection and a transform as options, for a factory and for
-// an informer of its own.
+// TestOptions has a namespace, a selection and a transform as options, for a factory and for an
+// informer without one.
 func TestOptions(t *testing.T) {
 	eachWithServer(t, func(t *testing.T, l library, w *httpWorld) {
 		if l.clientGo {

@@ -40,8 +40,8 @@ func TestStreamedListsByGate(t *testing.T) {
 	}
 }
 
-// TestBookmarkEndsList: a server answers every watch with the bookmark at the end of the
-// initial events only, without a version, and ends it: the informer is in sync.
+// TestBookmarkEndsList: a server answers every watch with only the bookmark at the end of the
+// initial events, without a version, and ends it. The informer is in sync.
 func TestBookmarkEndsList(t *testing.T) {
 	featurestesting.SetFeatureDuringTest(t, features.WatchListClient, true)
 	const bookmark = `{"type":"BOOKMARK","object":{"apiVersion":%q,"kind":%q,"metadata":{"annotations":{"k8s.io/initial-events-end":"true"}}}}`
@@ -84,8 +84,8 @@ func TestFakeIsListed(t *testing.T) {
 	})
 }
 
-// TestNotInAPath has namespaces that cannot stand in a path. The informers of dynamic and of
-// metadata clients do as client-go's, which refuse them or send them as they are.
+// TestNotInAPath has namespaces that are not valid in a path. The informers of dynamic and of
+// metadata clients behave as client-go's, which refuse them or send them unchanged.
 func TestNotInAPath(t *testing.T) {
 	for n, namespace := range []string{"a/b", "%2e", ".."} {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
@@ -130,8 +130,8 @@ func TestNoOtherRequests(t *testing.T) {
 	})
 }
 
-// TestForbidden: watch error handlers receive the error of the server, in the type that
-// programs look for.
+// TestForbidden: watch error handlers receive the error of the server, in the type that programs
+// check.
 func TestForbidden(t *testing.T) {
 	eachWithServer(t, func(t *testing.T, l library, w *httpWorld) {
 		w.answer = http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {

@@ -19,8 +19,8 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// TestRecorder records an informer of a factory, and plays the recording to a native one: it
-// caches the same objects. Frames are recorded as they came, decoded objects are encoded.
+// TestRecorder records an informer of a factory, and replays the recording to a native informer,
+// which caches the same objects. Frames are recorded as they came, decoded objects are encoded.
 func TestRecorder(t *testing.T) {
 	eachOfOurs(t, func(t *testing.T, l library, w world) {
 		recorder := newRecorder(t)
@@ -69,7 +69,7 @@ func TestRecorder(t *testing.T) {
 	})
 }
 
-// TestRecorderOfSecrets records informers of Secrets: the recording has identities alone.
+// TestRecorderOfSecrets records informers of Secrets: the recording has only identities.
 func TestRecorderOfSecrets(t *testing.T) {
 	eachOfOurs(t, func(t *testing.T, l library, w world) {
 		server, ok := w.(*httpWorld)
@@ -78,7 +78,7 @@ func TestRecorderOfSecrets(t *testing.T) {
 		}
 		recorder := newRecorder(t)
 		f := l.factory(w.clients(t), settings{namespace: "a", recorder: recorder})
-		secrets := newWidgets // whose typed twin they are
+		secrets := newWidgets // Secrets are their typed twin
 		if l.form != typedForm {
 			secrets = corev1.SchemeGroupVersion.WithResource("secrets")
 		}
@@ -117,7 +117,8 @@ func newRecorder(t *testing.T) *flight.Recorder {
 	return recorder
 }
 
-// readBack returns what a recorder has kept, after a way through a file.
+// readBack writes the recording of a recorder to a file, and returns the recording that is read
+// from it.
 func readBack(t *testing.T, recorder *flight.Recorder) *flight.Recording {
 	t.Helper()
 	var file bytes.Buffer
@@ -137,7 +138,7 @@ func colours(store cache.Store) map[string]string {
 	return labels
 }
 
-// played returns the labels of the objects that a replay caches.
+// played returns the labels of the objects that an informer of a replay caches.
 func played(t *testing.T, l library, track *flight.Track) map[string]string {
 	t.Helper()
 	switch l.form {

@@ -31,7 +31,7 @@ func Apply[O ~func(*ByResource)](options []O) (o ByResource) {
 	return o
 }
 
-// Kind says how one package holds and reads objects.
+// Kind describes how one package holds and reads objects.
 type Kind struct {
 	// Example is an object as it is cached.
 	Example runtime.Object

@@ -60,8 +60,8 @@ func TestS6_SlotsOfADropIn(t *testing.T) {
 	})
 }
 
-// TestS6_TransformsOfADropInKeepTheUID has a transform remove what objects are divided by. Fakes give
-// objects no UID.
+// TestS6_TransformsOfADropInKeepTheUID has a transform that removes the field that objects are
+// divided by. Fakes give objects no UID.
 func TestS6_TransformsOfADropInKeepTheUID(t *testing.T) {
 	eachOfOurs(t, func(t *testing.T, l library, w world) {
 		w.create(t, widget("a", "one", "red"))

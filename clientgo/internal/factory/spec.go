@@ -10,7 +10,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Reading says what informers read, and how they share it.
+// Reading describes the objects that informers read, and the parts that they share.
 type Reading struct {
 	// Namespace is the one namespace to read, "" for all.
 	Namespace string
@@ -20,14 +20,14 @@ type Reading struct {
 	// share with each other. Nil is a table of the client; without a client, of the informer.
 	Sharing source.Sharing
 	Table   *source.Table
-	// Recorder keeps what the informers read; nil keeps nothing.
+	// Recorder records the lists and watches of the informers; nil records nothing.
 	Recorder source.Recorder
-	// Slots are those of which the informers have the objects; nil is all objects.
+	// Slots are the slots whose objects the informers have; nil is all objects.
 	Slots *slot.Holding
 }
 
-// Options are those of a factory with keys K. The zero value reads all objects and changes
-// nothing.
+// Options are the options of a factory with keys K. The zero value reads all objects and leaves
+// them unchanged.
 type Options[K comparable] struct {
 	Reading
 	// Transform replaces objects before they are cached; nil leaves them.

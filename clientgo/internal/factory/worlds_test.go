@@ -124,7 +124,7 @@ type world interface {
 	update(t *testing.T, o *unstructured.Unstructured)
 	// remove deletes a widget.
 	remove(t *testing.T, namespace, name string)
-	// lists returns how often the clients have listed a resource.
+	// lists returns the number of lists of a resource that the clients have made.
 	lists(gvr schema.GroupVersionResource) int
 	// refuse makes all lists and watches of gears fail. It is called before anything runs.
 	refuse()
@@ -142,7 +142,7 @@ func newFakes(t *testing.T) *fakeWorld {
 	silenceErrors(t)
 	metadataScheme := fakemetadata.NewTestScheme()
 	must(t, metav1.AddMetaToScheme(metadataScheme))
-	// Neither scheme knows the kinds of widgets and gears, as a program's would not.
+	// Neither scheme has the kinds of widgets and gears, as a program's would not.
 	kinds := map[schema.GroupVersionResource]string{widgets: "WidgetList", gears: "GearList"}
 	return &fakeWorld{
 		typed:    fake.NewClientset(),
@@ -317,8 +317,8 @@ func (w *httpWorld) lists(gvr schema.GroupVersionResource) (n int) {
 func (w *httpWorld) refuse() { w.refused = true }
 
 // silenceErrors keeps the errors of utilruntime.HandleError from the log, and from the handler
-// that waits after each error: it remembers the time of the last one, so that after one
-// outside of a bubble, where it is later, it would wait for years inside.
+// that waits after each error: it keeps the time of the last error. After an error outside of a
+// bubble, where the clock is ahead, it would wait for years inside.
 func silenceErrors(t *testing.T) {
 	t.Helper()
 	before := utilruntime.ErrorHandlers

@@ -39,7 +39,7 @@ func opening(c *podClient) func() (Client, error) {
 
 var someOptions = metav1.ListOptions{ResourceVersion: "7"}
 
-// calls are the four ways to list or watch, the two deprecated ones included.
+// calls has the four methods that list or watch, the two deprecated ones included.
 var calls = map[string]func(ctx context.Context, lw cache.ListerWatcher) (any, error){
 	//lint:ignore SA1019 wrappers that programs wrote for client-go call it
 	"List": func(_ context.Context, lw cache.ListerWatcher) (any, error) { return lw.List(someOptions) },
@@ -53,7 +53,7 @@ var calls = map[string]func(ctx context.Context, lw cache.ListerWatcher) (any, e
 	},
 }
 
-// TestFromClientCalls has the wrapper of WithSharing around it, which passes calls on.
+// TestFromClientCalls wraps the ListerWatcher with WithSharing, which passes calls on.
 func TestFromClientCalls(t *testing.T) {
 	type key struct{}
 	for name, call := range calls {
@@ -82,7 +82,7 @@ func TestFromClientCalls(t *testing.T) {
 }
 
 // TestFromClientErrors: the client fails, or cannot be opened. A failed List returns a nil
-// pointer, which must not be taken for a list.
+// pointer, which must not count as a list.
 func TestFromClientErrors(t *testing.T) {
 	refused, none := errors.New("refused"), errors.New("no client")
 	for name, call := range calls {

@@ -21,12 +21,12 @@
 //     cache. The last state of an object is repeated with equal content in another pointer. The
 //     queue drops repeated states.
 //
-// An older repetition is taken for a fake, and so is one of the last state of an object whose
-// content is not known any more, as behind a transform. After the first sign of a fake,
-// versions are not compared any more, and every state is applied. The sign is noticed before
+// An older repetition counts as the sign of a fake. So does a repetition of the last state of an
+// object whose content is no longer known, as behind a transform. After the first sign of a fake,
+// versions are no longer compared, and every state is applied. The sign is noticed before
 // the object is handed on, so that only updates without a change are lost.
 //
-// Bookmarks are no sign: one whose version is older, or not a number, is skipped.
+// Bookmarks are no sign: a bookmark whose version is older, or not a number, is skipped.
 //
 // # Concurrency properties
 //

@@ -6,10 +6,10 @@ import (
 )
 
 const (
-	// maxStates is how many states a history holds before it forgets the older half.
+	// maxStates is the number of states that a history holds before it forgets the older half.
 	maxStates = 1024
-	// maxObjects is how many events it holds with their objects. It is small, because nothing
-	// else may need these objects.
+	// maxObjects is the number of events that it holds with their objects. It is small, because
+	// the history may be all that keeps these objects in memory.
 	maxObjects = 16
 )
 
@@ -35,7 +35,7 @@ func (s state) before(other state) bool {
 type history struct {
 	young, old generation
 	objects    [maxObjects]stateWithObject // a ring
-	next       int                         // the next place in the ring
+	next       int                         // the index of the next place in the ring
 }
 
 type generation struct {

@@ -18,7 +18,7 @@ import (
 // kind is the type of the objects of a collection.
 type kind struct {
 	goType reflect.Type            // nil accepts all
-	gvk    schema.GroupVersionKind // of unstructured objects; empty accepts all
+	gvk    schema.GroupVersionKind // the kind of unstructured objects; empty accepts all
 }
 
 // kindOf returns the kind of an example; nil accepts all objects.
@@ -39,7 +39,7 @@ func registeredKind(example runtime.Object) schema.GroupVersionKind {
 		return schema.GroupVersionKind{}
 	}
 	if _, metadata := example.(*metav1.PartialObjectMetadata); metadata {
-		return schema.GroupVersionKind{} // its kind may be its own, whatever the objects are
+		return schema.GroupVersionKind{} // the kind of the example may differ from that of the objects
 	}
 	if gvk := example.GetObjectKind().GroupVersionKind(); gvk.Kind != "" {
 		return gvk

@@ -29,7 +29,7 @@ func TestKindItem(t *testing.T) {
 		name    string
 		example runtime.Object
 		obj     runtime.Object
-		err     string // a part of it
+		err     string // a part of the error
 	}{
 		{"the type", &corev1.Pod{}, pod("a", "1"), ok},
 		{"another type", &corev1.Pod{}, &corev1.Service{}, "*v1.Service instead of *v1.Pod"},

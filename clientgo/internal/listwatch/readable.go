@@ -21,7 +21,7 @@ type Readable interface {
 
 // Open returns the source that a Readable names. Its objects have the form of the example: maps,
 // metadata, or a Go type. Metadata have the kind of the resource. The objects share at most the
-// parts of sharing, and those of Secrets none.
+// parts of sharing. Secrets share nothing.
 func Open(of Readable, example runtime.Object, sharing source.Sharing) source.Source[any] {
 	client, resource, o := of.Reading()
 	o.Sharing = sharing
@@ -32,7 +32,7 @@ func Open(of Readable, example runtime.Object, sharing source.Sharing) source.So
 		kind := resource.GroupVersion().WithKind(resource.Kind)
 		return Untyped[*metav1.PartialObjectMetadata](source.NewMetadata(client, resource, o),
 			func(obj *metav1.PartialObjectMetadata) {
-				if obj != nil { // a bookmark has none
+				if obj != nil { // a bookmark has no object
 					obj.SetGroupVersionKind(kind)
 				}
 			})

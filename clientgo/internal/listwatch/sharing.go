@@ -14,15 +14,15 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Sharing says which parts the cached objects of an informer share in memory. The zero value
-// shares all that is equal, among the objects of the informer.
+// Sharing selects the parts that the cached objects of an informer share in memory. With the zero
+// value, the objects of the informer share all equal parts.
 type Sharing struct {
 	// AtMost limits the parts.
 	AtMost source.Sharing
-	// Among is the table of the informers that share with each other; nil is one of the
+	// Among is the table of the informers that share with each other; nil is a table of the
 	// informer's own.
 	Among *source.Table
-	// NoSecrets says that objects without a kind are not Secrets.
+	// NoSecrets reports whether objects without a kind are known not to be Secrets.
 	NoSecrets bool
 }
 
@@ -56,13 +56,13 @@ func CheckSharing(option string, atMost source.Sharing) {
 	}
 }
 
-// WithSharing returns lw with a choice for the informers that are made of it.
+// WithSharing returns lw with a choice for the informers that are made with it.
 func WithSharing(lw cache.ListerWatcher, s Sharing) cache.ListerWatcher {
 	return &wrapper{cache.ToListerWatcherWithContext(lw), lw, s, RecorderOf(lw)}
 }
 
-// WithRecorder returns lw with a flight recorder for the informers that are made of it; nil is
-// none.
+// WithRecorder returns lw with a flight recorder for the informers that are made with it; nil
+// records nothing.
 func WithRecorder(lw cache.ListerWatcher, recorder source.Recorder) cache.ListerWatcher {
 	return &wrapper{cache.ToListerWatcherWithContext(lw), lw, SharingOf(lw), recorder}
 }

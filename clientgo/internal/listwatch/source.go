@@ -30,7 +30,8 @@ type Options struct {
 	// Resource and Namespace describe the objects in recordings, as far as they are known.
 	Resource  source.Resource
 	Namespace string
-	// Edit is called with each decoded object, before anything else reads it; nil leaves it.
+	// Edit is called with each decoded object, before any other function reads it; nil leaves the
+	// objects unchanged.
 	Edit func(runtime.Object)
 	// Report receives an error for each object that is dropped because it does not belong to
 	// the collection.
@@ -50,8 +51,8 @@ func New(lw cache.ListerWatcher, o Options) (*Source, *Versions) {
 	return s, s.versions
 }
 
-// Collection says what the source reads, as far as it is known. Without a resource, the example
-// has the kind.
+// Collection describes the collection that the source reads, as far as it is known. Without a
+// resource, the kind is that of the example.
 func (s *Source) Collection() tape.Collection {
 	of := s.options.Resource
 	if of.Name == "" {
@@ -79,7 +80,7 @@ func (s *Source) List(ctx context.Context, o source.ListOptions) (source.Page[an
 }
 
 // list calls the lister on a goroutine of its own, because a lister that takes no context
-// would delay the stop of the informer. Its panic becomes one of the caller.
+// would delay the stop of the informer. Its panic becomes a panic of the caller.
 func (s *Source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 	type result struct {
 		list     runtime.Object

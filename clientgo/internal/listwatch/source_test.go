@@ -35,7 +35,7 @@ type fake struct {
 func (f *fake) List(o metav1.ListOptions) (runtime.Object, error)   { return f.list(o) }
 func (f *fake) Watch(o metav1.ListOptions) (watch.Interface, error) { return f.watch(o) }
 
-// lists returns a lister of one answer, which notes the options.
+// lists returns a lister with one answer, which records the options.
 func lists(list runtime.Object, err error, options *metav1.ListOptions) cache.ListerWatcher {
 	return &fake{list: func(o metav1.ListOptions) (runtime.Object, error) {
 		if options != nil {

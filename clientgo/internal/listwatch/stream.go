@@ -24,7 +24,7 @@ type stream struct {
 	ctx     context.Context
 	source  *Source
 	watch   watch.Interface
-	version string // of the last event; before the first event, that of the watch
+	version string // the version of the last event; before the first event, that of the watch
 	initial bool   // reports whether events of the initial state may follow
 	// onlyDeletes reports whether all events of the version were deletes.
 	onlyDeletes bool
@@ -127,8 +127,8 @@ func (s *stream) check(e *source.Event[any]) {
 	}
 }
 
-// errorOf returns the error of an event. It does not show an object that is not a Status,
-// which may belong to the collection.
+// errorOf returns the error of an event. The error does not contain an object that is not a
+// Status, as this may be one of the collection.
 func errorOf(obj runtime.Object) error {
 	err := apierrors.FromObject(obj)
 	if apierrors.IsUnexpectedObjectError(err) {

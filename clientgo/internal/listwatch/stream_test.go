@@ -167,8 +167,8 @@ func TestStreamEnds(t *testing.T) {
 	})
 }
 
-// TestServerMessagesAreBounded: errors have the beginning of a long message, and nothing of an
-// object in place of a Status.
+// TestServerMessagesAreBounded: errors have the beginning of a long message, and no part of an
+// object that is sent instead of a Status.
 func TestServerMessagesAreBounded(t *testing.T) {
 	long := apierrors.NewResourceExpired(strings.Repeat("x", 31<<20))
 	src, _ := New(&fake{

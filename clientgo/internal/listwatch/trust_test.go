@@ -23,7 +23,7 @@ func labelledEvent(t watch.EventType, name, version, n string) watch.Event {
 	return watch.Event{Type: t, Object: obj}
 }
 
-// trustRow is a stream of events, and whether it leaves the trust in versions.
+// trustRow is a stream of events. trusted reports whether the versions are trusted after them.
 type trustRow struct {
 	name    string
 	o       source.WatchOptions

@@ -7,8 +7,8 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Untyped returns a source that yields the objects of another one as any, after edit, which may be
-// nil. Its counters and frames are those of the other one.
+// Untyped returns a source that yields the objects of another source as any, after edit, which may
+// be nil. Its counters and frames are those of the other source.
 func Untyped[T source.Object](of source.Source[T], edit func(T)) source.Source[any] {
 	u := untyped[T]{of, edit}
 	if r, ok := of.(recorded); ok {

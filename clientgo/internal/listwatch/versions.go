@@ -11,7 +11,7 @@ import (
 )
 
 // Versions decides whether the resource versions of a source order its states. The zero value
-// trusts them until something shows that they do not. The package comment has the rule.
+// trusts them until a list or an event shows that they do not. The package comment has the rule.
 type Versions struct {
 	distrusted atomic.Bool
 	cached     func(key string) (any, bool) // nil is an empty cache
@@ -37,7 +37,7 @@ func (v *Versions) Trusted() bool { return !v.distrusted.Load() }
 // Distrust ends the comparison of versions for good.
 func (v *Versions) Distrust() { v.distrusted.Store(true) }
 
-// uniqueAmong is how many objects of a page are compared with each other.
+// uniqueAmong is the number of objects of a page that are compared with each other.
 const uniqueAmong = 64
 
 // checkPage ends the trust if a page of a list shows a fake.

@@ -20,8 +20,8 @@
 //  4. The watch error handler is called where client-go's ListAndWatch returns an error. It
 //     receives a cache.Reflector with the version of ours.
 //  5. Other errors are reported to utilruntime by a [reporter], which has a goroutine of its own,
-//     because error handlers may sleep. Run waits for it at the end. More than 64 pending
-//     reports are dropped, and the next report has their number.
+//     because error handlers may sleep. Run waits for this goroutine at the end. More than 64
+//     pending reports are dropped, and the next report has their number.
 //  6. utilruntime handles a panic of a reflector or a handler. If it does not crash the process,
 //     the reflector is started again ([supervise]), and a handler continues with the next
 //     notification, after a second.
@@ -34,12 +34,12 @@
 // taken before the locks of the collection. The hooks that run while a batch is applied do not
 // take it: a decision brings the handlers along.
 //
-// Each handler is called on a goroutine of its own, which starts with Run. A handler may call
-// everything of its informer, RemoveEventHandler included, except cache.ShutDownEventHandler
-// with its own registration, which waits for it.
+// Each handler is called on a goroutine of its own, which starts with Run. A handler may call all
+// methods of its informer, RemoveEventHandler included, but not cache.ShutDownEventHandler with
+// its own registration, which waits for the handler.
 //
 // # Memory
 //
-// That of the collection. The notifications of a slow handler are bounded by the default policy
-// of package fanout, which folds updates.
+// The memory is that of the collection. The default policy of package fanout, which folds
+// updates, bounds the notifications of a slow handler.
 package sharedinformer

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// unordered is a fake that numbers its objects as it likes, and whose first watch ends after a
-// delete. Its second one brings another object.
+// unordered is a fake whose versions have no order, and whose first watch ends after a delete.
+// Its second watch sends another object.
 type unordered struct{ watches int }
 
 func (*unordered) IsWatchListSemanticsUnSupported() bool { return true }
@@ -43,7 +43,7 @@ func numbered(name, version string) *corev1.Pod {
 func TestP1_FakeWhoseWatchEndsAfterADelete(t *testing.T) {
 	handlers := utilruntime.ErrorHandlers
 	t.Cleanup(func() { utilruntime.ErrorHandlers = handlers })
-	utilruntime.ErrorHandlers = nil // client-go's sleeps in a bubble
+	utilruntime.ErrorHandlers = nil // client-go's handler sleeps in a bubble
 	synctest.Test(t, func(t *testing.T) {
 		i := New(FromListerWatcher(&unordered{}, Options{Example: &corev1.Pod{}}, nil))
 		ctx, cancel := context.WithCancel(t.Context())

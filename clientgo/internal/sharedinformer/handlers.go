@@ -24,15 +24,15 @@ type registration struct {
 	handler      cache.ResourceEventHandler
 	logger       klog.Logger
 	subscription *fanout.Subscription[any]
-	crashed      bool // the last call panicked; of the handler's goroutine
+	crashed      bool // the last call panicked; only the handler's goroutine uses it
 
 	// syncing reports whether the handler receives updates of unchanged objects: it was due at
 	// the last decision of the resync timer, or there was no decision yet.
 	syncing atomic.Bool
 
 	// Guarded by Informer.mu.
-	requested  time.Duration // the resync period that the program asked for, at least a second
-	period     time.Duration // the resync period; 0 is never
+	requested  time.Duration // the resync period that the program requested, at least a second
+	period     time.Duration // the resync period; 0 is no resyncs
 	nextResync time.Time
 }
 
@@ -137,15 +137,15 @@ func (r *registration) HasSyncedChecker() cache.DoneChecker {
 // has stopped, and its last call has returned. cache.ShutDownEventHandler waits for it.
 func (r *registration) ShutdownChan() <-chan struct{} { return r.subscription.Done() }
 
-// Moved is what OnDelete receives for an object that exists, and whose slot has left the informer:
-// another process follows it. See informers.WithSlots.
+// Moved is the argument of OnDelete for an object that exists, and whose slot has left the
+// informer: another process follows it. See informers.WithSlots.
 type Moved struct {
 	Key string
 	// Object is the last state that was cached.
 	Object any
 }
 
-// reportSurvived reports a panic that ends here. The log sees the others.
+// reportSurvived reports a panic that was recovered here. The log reports the others.
 func (r *registration) reportSurvived(context.Context, any) {
 	if !utilruntime.ReallyCrash {
 		r.informer.collection.ReportPanic()

@@ -8,7 +8,7 @@ import (
 	"github.com/tidings-go/tidings/internal/engine"
 )
 
-// Health describes the informer and its handlers, but for those that were removed. Programs
+// Health describes the informer and its handlers, except for those that were removed. Programs
 // reach it through the interface that has this one method.
 func (i *Informer) Health() health.Informer {
 	h := i.collection.Health()
@@ -27,7 +27,7 @@ func (i *Informer) Health() health.Informer {
 	return h
 }
 
-// progress is what an engine.Collection says of its cache.
+// progress has the methods with which an engine.Collection describes its cache.
 type progress interface {
 	Await(ctx context.Context, done func() (bool, error)) error
 	Over() error
@@ -36,8 +36,8 @@ type progress interface {
 	SuspectWatch(key, version string)
 }
 
-// WaitFor waits until the cache reflects a version, for programs that have it only. It fails when
-// the informer stops.
+// WaitFor waits until the cache reflects a version, for programs that have only the cache. It
+// returns an error when the informer stops.
 func (x *indexer) WaitFor(ctx context.Context, version string) error {
 	return x.Await(ctx, func() (bool, error) { return x.informer.collection.Reflects(version), nil })
 }

@@ -68,7 +68,7 @@ func started(t *testing.T, i *Informer) {
 	synctest.Wait()
 }
 
-// quietErrors keeps the messages of utilruntime, in place of the log.
+// quietErrors collects the messages of utilruntime, which then are not logged.
 func quietErrors(t *testing.T) *[]string {
 	t.Helper()
 	var told []string

@@ -24,12 +24,12 @@ import (
 // store and take no lock. Writes are for programs that fill a cache by hand, as tests do;
 // they change the cache, and no handler receives them.
 //
-// The index by namespace that every factory asks for costs nothing: keys begin with the
+// The index by namespace that every factory requests takes no memory: keys begin with the
 // namespace and are ordered.
 type indexer struct {
 	progress
 	informer *Informer
-	store    *store.Store[any] // of the informer's collection
+	store    *store.Store[any] // the store of the informer's collection
 	adding   engine.Lock       // held while indexes are added
 	indexers atomic.Pointer[cache.Indexers]
 }
@@ -64,7 +64,7 @@ func (x *indexer) find(name string) (cache.IndexFunc, error) {
 		"add it with AddIndexers", name, x.informer.name, names(indexers))
 }
 
-// namespaceCode identifies client-go's index function by namespace. Its values are in the keys
+// namespaceCode identifies client-go's index function by namespace. The keys contain its values
 // already.
 var namespaceCode = reflect.ValueOf(cache.MetaNamespaceIndexFunc).Pointer()
 
@@ -119,7 +119,7 @@ func inNamespace(
 	return found, count
 }
 
-// Health describes the informer, for programs that have its cache only.
+// Health describes the informer, for programs that have only its cache.
 func (x *indexer) Health() health.Informer { return x.informer.Health() }
 
 // Get returns the cached object with the key of obj.
@@ -293,8 +293,8 @@ func (x *indexer) addMetaIndex(id any, values func(metav1.Object) []string) erro
 	return err
 }
 
-// LastStoreSyncResourceVersion returns the version up to which everything is in the
-// cache, "" while client-go's gate AtomicFIFO is off.
+// LastStoreSyncResourceVersion returns the version up to which the cache is complete, "" while
+// client-go's gate AtomicFIFO is off.
 func (x *indexer) LastStoreSyncResourceVersion() string {
 	if !clientfeatures.FeatureGates().Enabled(clientfeatures.AtomicFIFO) {
 		return ""

@@ -67,7 +67,7 @@ func TestIsUnchanged(t *testing.T) {
 	}{
 		{uid: "u", version: "1", want: true},
 		{uid: "u", version: "1", differs: true},
-		{version: "1", differs: true, want: true}, // of a server, it would have a UID
+		{version: "1", differs: true, want: true}, // an object of a server would have a UID
 		{uid: "u"},
 	} {
 		old, new := configMap("m", tt.version), configMap("m", tt.version)

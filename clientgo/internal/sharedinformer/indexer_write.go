@@ -62,7 +62,7 @@ func (x *indexer) Replace(list []any, version string) error {
 	return nil
 }
 
-// Bookmark sets the version up to which everything is in the cache.
+// Bookmark sets the version up to which the cache is complete.
 func (x *indexer) Bookmark(version string) {
 	x.write(func(b *store.Batch[any]) { b.SetVersion(version) })
 }

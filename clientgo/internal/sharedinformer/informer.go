@@ -33,8 +33,8 @@ type Informer struct {
 	// ownVersions reports whether the transform has given an object another version. Then the
 	// versions of cached objects are not compared with the server's: every change is newer.
 	ownVersions atomic.Bool
-	// sharer is for objects that Source has not shared; nil without such objects, and before
-	// Run.
+	// sharer shares parts of the objects for which Source has not done so; nil without such
+	// objects, and before Run.
 	sharer        atomic.Pointer[dedup.Sharer]
 	indexReports  lograte.Limiter // limits the reports of index functions that failed
 	manualDeletes manualDeletes
@@ -44,7 +44,7 @@ type Informer struct {
 	logger       klog.Logger // of Run
 	transform    cache.TransformFunc
 	watchError   cache.WatchErrorHandlerWithContext
-	resyncPeriod time.Duration // of the resync timer; 0 never
+	resyncPeriod time.Duration // the period of the resync timer; 0 is no timer
 	handlers     []*registration
 }
 
@@ -91,7 +91,7 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	i.reports.wait()
 }
 
-// claim takes the one right to run. After it the settings do not change.
+// claim takes the one right to run. The settings do not change afterwards.
 func (i *Informer) claim(ctx context.Context, logger klog.Logger) (context.Context, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -169,8 +169,9 @@ func (i *Informer) HasSyncedChecker() cache.DoneChecker {
 	return doneChecker{"SharedIndexInformer " + i.name, i.collection.Synced()}
 }
 
-// LastSyncResourceVersion returns the version up to which everything was read. The cache may
-// be behind it: LastStoreSyncResourceVersion of the store returns the version of the cache.
+// LastSyncResourceVersion returns the version up to which the informer has read all changes. The
+// cache may be behind it: LastStoreSyncResourceVersion of the store returns the version of the
+// cache.
 func (i *Informer) LastSyncResourceVersion() string { return i.collection.ReadVersion() }
 
 // GetController returns a controller that reports the informer's progress. Its Run does

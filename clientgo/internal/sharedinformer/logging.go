@@ -57,7 +57,8 @@ func (h *errorHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 		attrs: append(slices.Clip(h.attrs), attrs...)}
 }
 
-// WithGroup applies to the rest only: no warning of a reflector has a group.
+// WithGroup applies only to the lines for the logger of the context: no warning of a reflector
+// has a group.
 func (h *errorHandler) WithGroup(name string) slog.Handler {
 	return &errorHandler{ctx: h.ctx, reports: h.reports, rest: h.rest.WithGroup(name), attrs: h.attrs}
 }

@@ -12,16 +12,16 @@ import (
 
 // manualDeletes has the objects that a program has deleted from the cache itself, until the
 // server reports them again. Tests of programs delete objects from the cache and from a fake
-// clientset, and expect that handlers receive the delete of the clientset. The delta queue
-// drops the delete of an object that it does not know, so these objects count as known.
+// clientset, and expect that handlers receive the delete of the clientset. The delta queue drops
+// the delete of an unknown object, so these objects count as known.
 type manualDeletes struct {
 	objects atomic.Pointer[map[string]any] // immutable; nil without objects
 }
 
-// maxManualDeletes bounds them. Tests of programs delete fewer.
+// maxManualDeletes bounds these objects. Tests of programs delete fewer.
 const maxManualDeletes = 1024
 
-// add notes objects that are about to be deleted. No batch is applied meanwhile.
+// add records objects that are about to be deleted. No batch is applied meanwhile.
 func (m *manualDeletes) add(objects iter.Seq2[string, any]) {
 	next := map[string]any{}
 	if have := m.objects.Load(); have != nil {
@@ -37,7 +37,7 @@ func (m *manualDeletes) add(objects iter.Seq2[string, any]) {
 }
 
 // settle corrects changes that were computed as if the objects were still cached, and
-// forgets the objects that the batch reports. A complete list reports all.
+// forgets the objects that the batch reports. A complete list reports all objects.
 func (m *manualDeletes) settle(batch *delta.Batch[any], cached store.Snapshot[any]) {
 	have := m.objects.Load()
 	if have == nil {

@@ -7,7 +7,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// gauge is a provider of metrics, all of which are one gauge.
+// gauge is a provider of metrics. All its metrics are one gauge.
 type gauge struct{ value float64 }
 
 func (g *gauge) Set(value float64) { g.value = value }

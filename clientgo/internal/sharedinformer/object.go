@@ -26,8 +26,8 @@ func versionAndUID(obj any) (version, uid string) {
 	return "", ""
 }
 
-// isUnchanged reports whether an update brings nothing new. client-go calls an update with an
-// equal version a resync; one without versions counts as a change. If the versions are the
+// isUnchanged reports whether an update changes nothing. client-go calls an update with an equal
+// version a resync; an update without versions counts as a change. If the versions are the
 // server's, the objects are compared as well: after versions went back, one version may name
 // two states.
 func (i *Informer) isUnchanged(old, new any) bool {
@@ -39,7 +39,7 @@ func (i *Informer) isUnchanged(old, new any) bool {
 	return uid == "" || i.versionsUntrusted() || i.ownVersions.Load() || reflect.DeepEqual(old, new)
 }
 
-// describeType names the type of an example, with its kind if the type does not say it.
+// describeType names the type of an example, with its kind if the type does not determine it.
 func describeType(example runtime.Object) string {
 	if example == nil {
 		return "<unspecified>"

@@ -21,11 +21,11 @@ import (
 	"github.com/tidings-go/tidings/store"
 )
 
-// Errors of calls that come too late.
+// The errors of calls that come too late.
 var (
-	// ErrStarted is a setting that has to be made before Run.
+	// ErrStarted is the error of a setting that has to be made before Run.
 	ErrStarted = errors.New("the informer has started: set it before Run")
-	// ErrStopped is a handler or an index for an informer that has stopped.
+	// ErrStopped is the error of a handler or an index for an informer that has stopped.
 	ErrStopped = errors.New("the informer has stopped already and does not start again: make a new one")
 )
 
@@ -37,12 +37,12 @@ type Options struct {
 	// transform may change. nil means that the objects of Source share nothing yet and may be
 	// changed.
 	Unshared source.Source[any]
-	// Sharing says which parts cached objects share: those that Source has not shared, and
-	// the results of a transform.
+	// Sharing selects the parts that cached objects share. It applies to objects for which Source
+	// has not done so, and to the results of a transform.
 	Sharing listwatch.Sharing
-	// Recorder keeps what Source brings; nil keeps nothing.
+	// Recorder records the lists and watches of Source; nil records nothing.
 	Recorder source.Recorder
-	// Slots are those of which the informer has the objects; nil is all objects.
+	// Slots are the slots whose objects the informer has; nil is all objects.
 	Slots *slot.Holding
 	// Versions decides whether the versions of Source are compared; nil compares them. A
 	// source whose versions are not compared is not asked for streamed lists.
@@ -56,33 +56,33 @@ type Options struct {
 	Namespace string
 	// Description names the objects in logs and errors; "" is the type of Example.
 	Description string
-	// ResyncPeriod is the resync period of handlers that do not ask for another one. It is also
+	// ResyncPeriod is the resync period of handlers that do not request another one. It is also
 	// the longest period of the resync timer. 0 means that the informer does no resyncs.
 	ResyncPeriod time.Duration
 	// Indexers are the index functions by name.
 	Indexers cache.Indexers
-	// MinWatchTimeout is the least duration that a watch asks the server for. Less than 5
+	// MinWatchTimeout is the least duration that a watch requests from the server. Less than 5
 	// minutes means 5 minutes.
 	MinWatchTimeout time.Duration
 	// Identifier names the informer in metrics. Metrics makes the metrics; nil is the provider
 	// that was set for the process.
 	Identifier cache.InformerNameAndResource
 	Metrics    cache.InformerMetricsProvider
-	// Logger replaces the logger of Run's context; nil leaves it.
+	// Logger replaces the logger of Run's context; nil keeps that one.
 	Logger *klog.Logger
 
-	reports *reporter // to which Source reports; nil if it does not report
+	reports *reporter // the reporter of Source; nil if Source does not report
 }
 
-// minWatchTimeout is the least duration that client-go asks a watch for. API servers are
+// minWatchTimeout is the least duration of a watch that client-go requests. API servers are
 // dimensioned for it.
 const minWatchTimeout = 5 * time.Minute
 
-// stuckReport is how often Run logs the names of handlers that delay its end.
+// stuckReport is the period at which Run logs the names of handlers that delay its end.
 const stuckReport = 10 * time.Second
 
 // FromListerWatcher returns o with lw as its source, and with the Sharing and the Recorder of lw.
-// edit is that of listwatch.Options.
+// edit is listwatch.Options.Edit.
 func FromListerWatcher(lw cache.ListerWatcher, o Options, edit func(runtime.Object)) Options {
 	o.reports = new(reporter)
 	o.Source, o.Versions = listwatch.New(lw, listwatch.Options{
@@ -99,7 +99,7 @@ func FromSource(open func(source.Sharing) source.Source[any], sharing listwatch.
 	o Options) Options {
 	o.Sharing = sharing
 	o.Source = open(sharing.AtMost)
-	// A transform may write to the objects that it gets: they share strings at most.
+	// A transform may write to the objects that it receives: they share strings at most.
 	o.Unshared = open(max(sharing.AtMost, source.ShareStrings))
 	return o
 }
@@ -171,7 +171,8 @@ func (i *Informer) hasSlot(item source.Item[any], _ bool) error {
 	return i.o.Slots.Check(slot.NamespaceOf(item.Key))
 }
 
-// afterTransform notes whether a transform has changed the version.
+// afterTransform records whether a transform has changed the version. With slots by UID, it
+// returns an error if the transform has changed the UID.
 func (i *Informer) afterTransform(received source.Item[any], made any) (any, error) {
 	if version, _ := versionAndUID(made); version != "" && version != received.Version {
 		i.ownVersions.Store(true)
@@ -184,7 +185,7 @@ func (i *Informer) afterTransform(received source.Item[any], made any) (any, err
 	return made, nil
 }
 
-// sharing returns the function that shares the parts of objects; nil without a sharer.
+// sharing returns the function that shares parts of objects; nil without a sharer.
 func (i *Informer) sharing() func(any) any {
 	if sharer := i.sharer.Load(); sharer != nil {
 		return sharer.Share

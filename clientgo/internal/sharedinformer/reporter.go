@@ -12,12 +12,12 @@ const maxReports = 64
 
 // reporter reports errors to utilruntime, in order, on a goroutine that ends when no report is
 // pending. A program's error handlers may be slow, or call the informer. client-go's own handler
-// sleeps, in a synctest bubble for decades, because it compares the clock of the bubble with
-// that of the process.
+// sleeps. In a synctest bubble it sleeps for decades, because it compares the clock of the bubble
+// with that of the process.
 type reporter struct {
 	mu      sync.Mutex // guards the rest
 	pending []report
-	lost    int           // reports that were dropped since the last one that was not
+	lost    int           // the number of dropped reports since the last one that was made
 	done    chan struct{} // closed when the goroutine ends; nil while no goroutine runs
 }
 

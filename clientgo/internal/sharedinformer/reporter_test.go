@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/store"
 )
 
-// TestReportsAreBounded loses two reports while the error handler takes its time.
+// TestReportsAreBounded loses two reports while the error handler is slow.
 func TestReportsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pairs []string

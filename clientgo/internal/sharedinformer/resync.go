@@ -58,7 +58,8 @@ func (i *Informer) startResyncs() time.Duration {
 	return i.resyncPeriod
 }
 
-// dueForResync finds the handlers that are due and computes when they are due again.
+// dueForResync finds the handlers that are due, and computes the time at which they are due
+// again.
 func (i *Informer) dueForResync(now time.Time) any {
 	i.mu.Lock()
 	defer i.mu.Unlock()

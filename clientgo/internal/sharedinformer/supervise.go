@@ -8,8 +8,8 @@ import (
 )
 
 // supervise calls run until it returns or ctx ends. utilruntime handles the panics of listers and
-// watch error handlers in it. If a panic does not crash the process, run
-// is called again after a pause, as in client-go.
+// watch error handlers in it. If a panic does not crash the process, run is called again after a
+// pause, as in client-go.
 func supervise(ctx context.Context, run func(context.Context)) {
 	for !returned(ctx, func() { run(ctx) }) {
 		select {

@@ -17,7 +17,7 @@ import (
 // Inspect returns a view of the informer, for the pages and metrics of this module.
 func (i *Informer) Inspect() inspect.View { return view{i} }
 
-// Inspect returns a view of the informer, for programs that have its cache only.
+// Inspect returns a view of the informer, for programs that have only its cache.
 func (x *indexer) Inspect() inspect.View { return x.informer.Inspect() }
 
 // view is an inspect.View of an informer.
@@ -33,7 +33,7 @@ func (v view) Sample(n int) []any { return v.collection.Sample(n) }
 
 func (v view) Usage() inspect.Usage { return v.collection.Usage() }
 
-// Follow leaves out the updates in which nothing has changed: a list publishes them.
+// Follow leaves out the updates without a change, which a list publishes.
 func (v view) Follow(name string, f func(inspect.Change)) (remove func(), err error) {
 	return v.collection.Follow(name, func(made inspect.Change) {
 		if made.Type != change.Updated || made.Resync || !v.isUnchanged(made.Old, made.New) {

@@ -40,12 +40,12 @@ func (i *Informer) watchErrorsTo(ctx context.Context,
 // watchErrors makes the cache.Reflector that a watch error handler receives.
 type watchErrors struct {
 	informer *Informer
-	replica  *cache.Reflector // the last one; nil before
-	version  string           // of replica
+	replica  *cache.Reflector // the last one that was made; nil before
+	version  string           // the version of replica
 }
 
 // reflector returns a cache.Reflector with the version of ours. It never connects to a server:
-// it gets its version from an empty list of that version.
+// it receives its version from an empty list of that version.
 func (w *watchErrors) reflector() *cache.Reflector {
 	version, name := w.informer.LastSyncResourceVersion(), w.informer.name
 	if w.replica != nil && w.version == version {
