@@ -88,7 +88,8 @@ func encode(c contents) (string, error) {
 	return text, err
 }
 
-// withNewestVersions returns a map in which each entry with versions has the newest of all.
+// withNewestVersions returns a map in which each entry with versions has the newest versions of
+// all entries.
 func (c contents) withNewestVersions() contents {
 	newest := map[string]string{}
 	for _, e := range c.entries {

@@ -46,7 +46,8 @@ func TestS1_ControllersShareKeys(t *testing.T) {
 	}
 }
 
-// wantHeld wants each object in the cache of one process, with informers of slots, or of all.
+// wantHeld checks that each object is in the cache of one process, with informers of slots, or of
+// all processes.
 func (f *fleet) wantHeld(replicas ...*replica) {
 	f.Helper()
 	copies := map[string]int{}
@@ -67,7 +68,7 @@ func (f *fleet) wantHeld(replicas ...*replica) {
 }
 
 // moved returns the number of calls of each key by a process for the move of its slot, since a
-// moment, and the time until the last of the keys was called.
+// point in time, and the time until the last of the keys was called.
 func (f *fleet) moved(at time.Time, process string) (counts map[string]int, last time.Duration) {
 	counts = map[string]int{}
 	for key, calls := range f.since(at) {
@@ -90,8 +91,8 @@ func (f *fleet) moved(at time.Time, process string) (counts map[string]int, last
 	return counts, last
 }
 
-// wantAllMoved wants one call of each key for the move of its slot since a process joined, and the
-// last first call of a key within a time after a moment.
+// wantAllMoved checks that each key had one call for the move of its slot since a process joined,
+// and that the first call of each key was within a time after a point in time.
 func (f *fleet) wantAllMoved(joined, at time.Time, process string, least, most time.Duration) {
 	f.Helper()
 	counts, _ := f.moved(joined, process)
@@ -104,8 +105,9 @@ func (f *fleet) wantAllMoved(joined, at time.Time, process string, least, most t
 	f.wantBetween("the last first call", last, least, most)
 }
 
-// TestS2_APlannedHandOverOfControllers has a member leave while its calls run, and objects change.
-// The caches of the next owner lag: its first call of each key still begins with the last write.
+// TestS2_APlannedHandOverOfControllers has a member that leaves while its calls run, and objects
+// change. The caches of the next owner lag: its first call of each key still begins with the last
+// write.
 func TestS2_APlannedHandOverOfControllers(t *testing.T) {
 	const takes = 2 * time.Second
 	for _, lag := range []time.Duration{0, 3 * time.Second} {
@@ -163,8 +165,8 @@ func TestS3_TheKeysOfACrashedControllerAreCalledInTime(t *testing.T) {
 	})
 }
 
-// TestS3_APausedControllerWritesNothing delays the renewals of a process whose calls do not heed
-// their contexts: their writes are refused, and the process is to be ended.
+// TestS3_APausedControllerWritesNothing delays the renewals of a process whose calls ignore their
+// contexts: their writes are refused, and the process has to be ended.
 func TestS3_APausedControllerWritesNothing(t *testing.T) {
 	inFleet(t, 24, func(f *fleet) {
 		a := f.join("a", controller.ByNamespace)

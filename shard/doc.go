@@ -25,10 +25,10 @@
 //     tried again after a minute.
 //  3. A member renews its Lease every third of its duration, 5 s of 15 s. Its term closes at the
 //     fence, 4/5 of the duration after the last renewal was sent. A closed term stays closed: the
-//     process drops everything and joins anew with another identity, owning nothing.
+//     process drops all its slots and joins again with another identity, without slots.
 //  4. A Lease that has not changed for its duration is released by another member, at that version.
-//     Then its member has ended, and its slots are given away. Others let the member with the
-//     lowest identity act first.
+//     Then its member has ended, and its slots are given away. Other members wait until the
+//     member with the lowest identity has acted.
 //  5. The live member with the lowest identity of those whose Lease names the map plans: slots of
 //     leavers go to the newest generation, that of the process that joined last; a member that joins
 //     gets half of its share at once, unless two generations live; a load that differs from the mean
@@ -57,7 +57,7 @@
 // The Slots filter by themselves. Informers with their Held in the Selection have only the objects of
 // held slots; other informers have all objects.
 //
-// # What is not guaranteed
+// # Limits
 //
 // A write that was sent before the fence may be applied after it: the server does not know of the
 // fence. Preconditions on UID and version close that gap; see the package controller/guard. A
@@ -72,9 +72,10 @@
 //
 // # Concurrency properties
 //
-// A Group has a goroutine for the watch and one that decides. A membership has one that renews, and
-// one for each call of Warm and Drain, and for a write that is on its way. [Group.Wait] waits for
-// all of them. No request is sent, and no method of the handler is called, under a lock.
+// A Group has a goroutine for the watch, and one that makes the decisions. A membership has one
+// that renews, and one for each call of Warm and Drain, and for a write that is under way.
+// [Group.Wait] waits for all of them. No request is sent, and no method of the handler is called,
+// under a lock.
 //
 // # Memory
 //

@@ -37,7 +37,7 @@ func TestS1_ABrokenMapThatIsDeletedIsMadeAnew(t *testing.T) {
 }
 
 // TestS1_AMemberThatSeesNoMapPlansNothing has a member with the lowest identity that may write Leases,
-// and not read them all.
+// but not list or watch them.
 func TestS1_AMemberThatSeesNoMapPlansNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		for _, verb := range []string{"list", "watch"} {
@@ -57,8 +57,8 @@ func TestS1_AMemberThatSeesNoMapPlansNothing(t *testing.T) {
 	})
 }
 
-// TestS6_SlotsThatWereNotWarmInTimeAreDropped: what a call of Warm has begun with is held no longer than
-// the hand-over.
+// TestS6_SlotsThatWereNotWarmInTimeAreDropped: the slots of a call of Warm are held no longer than the
+// hand-over.
 func TestS6_SlotsThatWereNotWarmInTimeAreDropped(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1")
@@ -74,7 +74,7 @@ func TestS6_SlotsThatWereNotWarmInTimeAreDropped(t *testing.T) {
 	})
 }
 
-// TestS1_AWatchThatIsSilentIsBegunAnew: a member that is alone hears of another one.
+// TestS1_AWatchThatIsSilentIsBegunAnew: a member that is alone notices another one.
 func TestS1_AWatchThatIsSilentIsBegunAnew(t *testing.T) {
 	bubble(t, func(w *world) {
 		silence := w.server.Inject(by("a", "watch").Nth(1), apisim.Stall(1, 0))
@@ -105,8 +105,8 @@ func TestS2_AWatchThatFailsIsReplacedByLists(t *testing.T) {
 	})
 }
 
-// TestS3_APageOfAProxyIsNoEnd: that something in between has no such page does not mean that a Lease is
-// gone, or the map.
+// TestS3_APageOfAProxyIsNoEnd: an error page of a proxy does not mean that a Lease, or the map, is
+// gone.
 func TestS3_APageOfAProxyIsNoEnd(t *testing.T) {
 	for _, code := range []int{http.StatusNotFound, http.StatusConflict, http.StatusForbidden, http.StatusGone} {
 		bubble(t, func(w *world) {
@@ -124,7 +124,7 @@ func TestS3_APageOfAProxyIsNoEnd(t *testing.T) {
 	}
 }
 
-// TestS2_AMapWithoutItsLabelIsRepaired has somebody remove the label by which the Leases are watched.
+// TestS2_AMapWithoutItsLabelIsRepaired removes the label by which the Leases are watched.
 func TestS2_AMapWithoutItsLabelIsRepaired(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.two()
@@ -138,8 +138,8 @@ func TestS2_AMapWithoutItsLabelIsRepaired(t *testing.T) {
 	})
 }
 
-// TestS1_ARestoredBackupHasOneOwner has the server lose what has happened since a member joined: the map
-// is an older one, in which the other owns all. The member reads it late.
+// TestS1_ARestoredBackupHasOneOwner has a server that loses all changes since a member joined: the map
+// is an older one, in which the other member owns all slots. The member reads it late.
 func TestS1_ARestoredBackupHasOneOwner(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1")
@@ -164,7 +164,7 @@ func TestS1_ARestoredBackupHasOneOwner(t *testing.T) {
 	})
 }
 
-// TestS1_AMapWithFewerEntriesIsMadeAnew has somebody remove the controllers from the map.
+// TestS1_AMapWithFewerEntriesIsMadeAnew removes the controllers from the map.
 func TestS1_AMapWithFewerEntriesIsMadeAnew(t *testing.T) {
 	inManagedFleet(t, func(f *fleet) {
 		a, b, c := f.three()
@@ -184,7 +184,7 @@ func TestS1_AMapWithFewerEntriesIsMadeAnew(t *testing.T) {
 	})
 }
 
-// TestS1_ADeletedMapWhileAControllerMoves has the map deleted within a hand-over: the next one has no
+// TestS1_ADeletedMapWhileAControllerMoves deletes the map within a hand-over: the next map has no
 // entry for the controller at first.
 func TestS1_ADeletedMapWhileAControllerMoves(t *testing.T) {
 	inManagedFleet(t, func(f *fleet) {
@@ -205,8 +205,8 @@ func TestS1_ADeletedMapWhileAControllerMoves(t *testing.T) {
 	})
 }
 
-// TestS4_AnOlderMemberThatJoinsAnewIsNoNewerVersion has a member of the older generation lose its Lease
-// during an update.
+// TestS4_AnOlderMemberThatJoinsAnewIsNoNewerVersion has a member of the older generation that loses its
+// Lease during an update.
 func TestS4_AnOlderMemberThatJoinsAnewIsNoNewerVersion(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.two()
@@ -222,7 +222,8 @@ func TestS4_AnOlderMemberThatJoinsAnewIsNoNewerVersion(t *testing.T) {
 	})
 }
 
-// TestS4_AControllerThatTheNewerVersionLacksIsLedByTheOlder while a member of that lives.
+// TestS4_AControllerThatTheNewerVersionLacksIsLedByTheOlder, while a member of the older version
+// lives.
 func TestS4_AControllerThatTheNewerVersionLacksIsLedByTheOlder(t *testing.T) {
 	inManagedFleet(t, func(f *fleet) {
 		a := f.join("a", controller.ByNamespace)
@@ -239,7 +240,7 @@ func TestS4_AControllerThatTheNewerVersionLacksIsLedByTheOlder(t *testing.T) {
 		last.stop()
 		f.singles = managedControllers
 		f.led(b, c)
-		time.Sleep(6 * time.Second) // the next renewals say so
+		time.Sleep(6 * time.Second) // the next renewals report it
 		if h := b.Health(); h.Covered != 1 || !slices.Contains(b.leads(), fmt.Sprint("k", managedControllers-1)) {
 			t.Errorf("b leads %v: %+v", b.leads(), h)
 		}
@@ -289,7 +290,7 @@ func TestS1_ALargeMapIsStored(t *testing.T) {
 		}
 		c.entries[i] = e
 	}
-	c.entries[7].Versions = nil // not known
+	c.entries[7].Versions = nil // the versions are not known
 	text, err := encode(c)
 	if err != nil || len(text) > 256<<10 {
 		t.Fatalf("the map has %d bytes, %v", len(text), err)
@@ -303,7 +304,8 @@ func TestS1_ALargeMapIsStored(t *testing.T) {
 	}
 }
 
-// TestS3_AControllerThatNobodyHereKnowsIsNotLed has somebody make a member the owner of one.
+// TestS3_AControllerThatNobodyHereKnowsIsNotLed makes a member the owner of an unknown
+// controller.
 func TestS3_AControllerThatNobodyHereKnowsIsNotLed(t *testing.T) {
 	inManagedFleet(t, func(f *fleet) {
 		a := f.join("a", controller.ByNamespace)
@@ -327,7 +329,7 @@ func TestS3_AControllerThatNobodyHereKnowsIsNotLed(t *testing.T) {
 	})
 }
 
-// TestS1_ALoadThatIsNoSumMovesNothing has somebody write loads whose sum is no number.
+// TestS1_ALoadThatIsNoSumMovesNothing has members that report loads whose sum is infinite.
 func TestS1_ALoadThatIsNoSumMovesNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		loaded := func(p *process) {

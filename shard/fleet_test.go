@@ -25,21 +25,21 @@ import (
 type fleet struct {
 	*world
 	objects    int
-	generation string // of processes that join
-	held       bool   // informers hold the objects of their slots alone
-	singles    int    // controllers of a manager that are led singly, in the place of one with slots
+	generation string // the generation of processes that join
+	held       bool   // informers hold only the objects of their slots
+	singles    int    // the number of controllers of a manager that are led singly; 0 is one with slots
 
 	mu    sync.Mutex // guards the rest
 	calls []*fleetCall
-	// wrote is the version of the last write of a call by key.
+	// wrote has the version of the last write of a call, by key.
 	wrote map[string]uint64
 }
 
 // fleetCall is a call of a controller.
 type fleetCall struct {
 	key, process string
-	// ended is when it returned or its context ended: from then on it writes nothing. It is zero
-	// before.
+	// ended is the time at which it returned or its context ended. Afterwards it writes nothing.
+	// It is zero before that.
 	began, ended time.Time
 	reasons      []controller.Reason
 	gone         bool
@@ -60,7 +60,8 @@ type replica struct {
 	ended    chan error // of the controller's Run, or the manager's
 
 	mu sync.Mutex // guards the rest
-	// takes is how long a call takes, and ignores says that it runs on after its context.
+	// takes is the duration of a call, and ignores reports whether the call runs on after the end
+	// of its context.
 	takes   time.Duration
 	ignores bool
 	// refused is the last error of a write that the guard has not sent.
@@ -235,14 +236,14 @@ func (r *replica) reconcile(
 	return controller.Result{}, err
 }
 
-// set changes what the calls of a process do.
+// set changes the behaviour of the calls of a process.
 func (r *replica) set(change func(*replica)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	change(r)
 }
 
-// checkCalls wants no two calls of a key at a time.
+// checkCalls checks that no two calls of a key ran at a time.
 func (f *fleet) checkCalls() {
 	f.Helper()
 	f.mu.Lock()
@@ -257,7 +258,7 @@ func (f *fleet) checkCalls() {
 	}
 }
 
-// served waits until the controllers serve all slots, and returns how long that took.
+// served waits until the controllers serve all slots, and returns the time until then.
 func (f *fleet) served(replicas ...*replica) time.Duration {
 	f.Helper()
 	began := time.Now()
@@ -279,13 +280,13 @@ func (f *fleet) served(replicas ...*replica) time.Duration {
 	return 0
 }
 
-// serves returns the slots that the controller says it serves.
+// serves returns the slots that the controller reports as served.
 func (r *replica) serves() (s Set) {
 	inOrder, _ := r.slots.Report()
 	return inOrder
 }
 
-// ask changes an object, so that it has to be called for.
+// ask changes an object, which leads to a call.
 func (f *fleet) ask(i, number int) {
 	f.Helper()
 	obj, err := f.server.Get(f.Context(), corev1.SchemeGroupVersion.WithResource("configmaps"),
@@ -303,7 +304,7 @@ func (f *fleet) ask(i, number int) {
 	}
 }
 
-// since returns the calls that have begun since a moment, by key.
+// since returns the calls that have begun since a point in time, by key.
 func (f *fleet) since(at time.Time) map[string][]*fleetCall {
 	f.mu.Lock()
 	defer f.mu.Unlock()

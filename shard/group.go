@@ -41,9 +41,9 @@ type Group struct {
 	plan      planner
 	state     State
 	moves     Moves
-	joined    time.Time             // when the first membership began, by the server's clock
-	uncovered map[int]lease.Instant // entries, and unlisted, since when
-	alarm     time.Time             // when uncovered entries were last logged
+	joined    time.Time             // the beginning of the first membership, by the server's clock
+	uncovered map[int]lease.Instant // since when entries are uncovered; also for the key unlisted
+	alarm     time.Time             // the time at which uncovered entries were last logged
 	err       error
 }
 
@@ -107,8 +107,8 @@ func (g *Group) requests() lease.Requests {
 	return lease.Requests{Failures: &g.failures, Log: g.log}
 }
 
-// Wait returns when the group was left. It returns nil if that was because ctx ended, else an
-// error that wraps [ErrStragglers].
+// Wait returns when the group was left. It returns nil if the group was left because ctx ended,
+// else an error that wraps [ErrStragglers].
 func (g *Group) Wait() error {
 	<-g.done
 	return g.err
@@ -133,7 +133,7 @@ func (g *Group) run(ctx context.Context) {
 		m, err := g.join(ctx, name)
 		requests.Note(ctx, err)
 		if errors.Is(err, lease.ErrNotHeld) {
-			name = g.newIdentity() // others have ended it before it began
+			name = g.newIdentity() // others ended it before it began
 		}
 		if err != nil {
 			failures++
@@ -163,7 +163,8 @@ func (g *Group) newIdentity() string {
 }
 
 // join creates a Lease with a new identity, or takes the one that an attempt without an answer has
-// created. The end of ctx does not end the request, which would leave a member that others wait for.
+// created. The end of ctx does not end the request, as this could leave a member that others wait
+// for.
 func (g *Group) join(ctx context.Context, name string) (*membership, error) {
 	g.enter(Joining)
 	m := newMembership(g, protocol.ID(name))

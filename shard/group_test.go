@@ -37,7 +37,7 @@ func TestS1_MembersShareAllSlots(t *testing.T) {
 	})
 }
 
-// TestS1_AJoinMovesEachSlotOnce has a member join while nothing is known of the load of the other one.
+// TestS1_AJoinMovesEachSlotOnce has a member that joins while the load of the other one is not known.
 func TestS1_AJoinMovesEachSlotOnce(t *testing.T) {
 	bubble(t, func(w *world) {
 		loaded := func(p *process) {
@@ -71,7 +71,7 @@ func TestS2_AHandOverWaitsForCallsAndGivesTheirVersions(t *testing.T) {
 				t.Errorf("slot %d comes with the versions %v", slot, spans[1].versions)
 			}
 		}
-		// Calls run for 4 s, in which the slot is owned and has no new ones.
+		// Calls run for 4 s, in which the slot is owned and no new calls begin.
 		w.wantBetween("the longest gap", w.longestGap(joined), 0, time.Second)
 	})
 }
@@ -138,8 +138,8 @@ func TestS3_TheSlotsOfACrashedMemberAreTakenInTime(t *testing.T) {
 	})
 }
 
-// TestS3_AMemberWithoutAnAnswerInheritsNothing has a process lose its membership and join anew, without
-// an answer to that: another member crashes before the new Lease has run out.
+// TestS3_AMemberWithoutAnAnswerInheritsNothing has a process that loses its membership and joins again,
+// but receives no answer: another member crashes before the new Lease has run out.
 func TestS3_AMemberWithoutAnAnswerInheritsNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, _ := w.three()
@@ -157,8 +157,8 @@ func TestS3_AMemberWithoutAnAnswerInheritsNothing(t *testing.T) {
 	})
 }
 
-// TestS3_APausedMemberCallsNothing delays all that a process sends and receives, as if it had been
-// stopped, for longer than its Lease.
+// TestS3_APausedMemberCallsNothing delays all requests of a process and their answers, as if it
+// had been paused, for longer than its Lease.
 func TestS3_APausedMemberCallsNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()
@@ -238,7 +238,7 @@ func TestS3_ADeletedLeaseEndsItsMemberAndIsHeldByOthers(t *testing.T) {
 func TestS1_ADeletedMapEndsAllMembersAndIsMadeAnew(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()
-		w.server.Inject(by("c", ""), apisim.Delay(time.Hour)) // it does not notice
+		w.server.Inject(by("c", ""), apisim.Delay(time.Hour)) // c does not notice the loss
 		if _, err := w.server.Delete(t.Context(), leaseResource, "ops", "rollout"); err != nil {
 			t.Fatal(err)
 		}
@@ -247,7 +247,7 @@ func TestS1_ADeletedMapEndsAllMembersAndIsMadeAnew(t *testing.T) {
 			t.Errorf("c serves %d slots, the terms are %v, %v", c.serves(), a.terms[0].Err(), b.terms[0].Err())
 		}
 		w.mu.Lock()
-		w.spans = nil // epochs begin anew
+		w.spans = nil // epochs begin again at 1
 		w.mu.Unlock()
 	})
 }
@@ -338,7 +338,7 @@ func TestS5_UncoveredSlotsAreNamedByEachMember(t *testing.T) {
 		w.server.Inject(by("b", ""), apisim.Drop())
 		time.Sleep(duration - 2*time.Second)
 		c.mu.Lock()
-		c.warm = Set{} // it reports nothing in order
+		c.warm = Set{} // c reports no slots in order
 		c.mu.Unlock()
 		time.Sleep(6 * time.Second)
 		h := a.Health()

@@ -16,9 +16,9 @@ type Set = slot.Set
 const Count = slot.Count
 
 // Term is the time of one membership, during which its process may write for the slots that it
-// serves. It is a controller.Term of this module: it has Remaining, Done and Err, and Identity and
-// AfterFunc too. A closed term stays closed; a process that joins again is another member, with
-// another identity and term.
+// serves. It is a controller.Term of this module: it has the methods Remaining, Done and Err, and
+// also Identity and AfterFunc. A closed term stays closed; a process that joins again is another
+// member, with another identity and term.
 type Term struct{ *lease.Term }
 
 // Slot is a slot that this member owns: its Number, the Epoch, which rises with each change of the
@@ -35,18 +35,18 @@ type Slot = slot.Owned
 //	           │       └────────┘        │  the hand-over was taken back
 //	           └─────────────────────────┘  the slots went elsewhere
 type Handler interface {
-	// Begin begins a membership. Calls and writes of it are made under the term, which is a *Term. The
+	// Begin begins a membership. Its calls and writes are made under the term, which is a *Term. The
 	// type of the parameter is also called controller.Term.
 	Begin(t guard.Term)
 	// Warm fills the caches with the objects of slots, and returns once they are synced. ctx ends
-	// when none of them is wanted any more. After an error it is called again.
+	// when none of these slots is wanted any more. After an error, Warm is called again.
 	Warm(ctx context.Context, slots Set) error
 	// Serve begins to take the keys of slots, and calls each of them once.
 	Serve(slots []Slot)
-	// Drain takes no more keys of slots, and returns once no call for them runs, and the caches
+	// Drain takes no more keys of slots. It returns once no call for them runs, and the caches
 	// show the writes of such calls. The versions, by resource, are those of the events that
-	// showed them; nil if they are not known. ctx ends with the term, and when the hand-over is
-	// taken back: then Serve may be called again for the slots.
+	// showed the writes; nil if they are not known. ctx ends with the term, and when the
+	// hand-over is taken back: then Serve may be called again for the slots.
 	Drain(ctx context.Context, slots Set) (versions map[string]string, err error)
 	// Drop forgets slots that are no longer held. Their objects have moved: they are not deleted.
 	Drop(slots Set)
@@ -60,27 +60,28 @@ type Leader interface {
 	// is led here and in order. It is called with each renewal. A group has at most 64 names.
 	Controllers() map[string]bool
 	// Prepare returns once a controller can be led without a delay: once its caches are synced. ctx
-	// ends when that is not wanted any more.
+	// ends when the controller is no longer wanted here.
 	Prepare(ctx context.Context, name string) error
 	// Lead begins to lead a controller. The versions, by resource, are those at which the last leader
 	// saw its own writes; nil if they are not known.
 	Lead(name string, versions map[string]string)
-	// Resign ends that, and returns as Drain does. After an error, Lead may be called again.
+	// Resign ends the leading of a controller, and returns as Drain does. After an error, Lead
+	// may be called again.
 	Resign(ctx context.Context, name string) (versions map[string]string, err error)
 }
 
 // Reporter is an optional interface of a [Handler]. Without it, all slots that Serve was called
 // for are in order, and have no load.
 type Reporter interface {
-	// Report returns the slots that are in order: synced, the versions reached, and the oldest key
-	// that waits younger than a bound; and the load by slot, in any unit that all members share.
-	// It is called with each renewal.
+	// Report returns the slots that are in order, and the load by slot, in any unit that all
+	// members share. A slot is in order if its caches are synced and have reached the versions,
+	// and no key has waited for longer than a bound. It is called with each renewal.
 	Report() (inOrder Set, loads [Count]float64)
 }
 
 // ErrStragglers is returned if calls still run after the grace, or if the caches do not show their
-// writes: the error that wraps it says which. Effects of calls outside of Kubernetes cannot be stopped:
-// end the process.
+// writes. The error that wraps it names the case. Effects of calls outside of Kubernetes cannot be
+// stopped: end the process.
 var ErrStragglers = errors.New("calls of the membership still run")
 
 var (

@@ -33,25 +33,26 @@ type span struct {
 	versions   map[string]string
 }
 
-// world is a server with the namespace of the Leases, and what all processes do.
+// world is a server with the namespace of the Leases, and the record of the calls of all
+// processes.
 type world struct {
 	*testing.T
 	server *apisim.Server
-	// restored says that there were several maps, whose epochs begin anew.
+	// restored reports whether there were several maps, whose epochs begin again.
 	restored bool
 
 	mu    sync.Mutex // guards spans
 	spans []*span
 }
 
-// process is a Group that runs in a test, with a handler that notes what it is to do.
+// process is a Group that runs in a test, with a handler that records its calls.
 type process struct {
 	*Group
 	w         *world
 	name      string
 	stop      context.CancelFunc
 	warmFor   time.Duration
-	drainFor  time.Duration // how long calls run on
+	drainFor  time.Duration // the time for which calls run on
 	neverWarm bool
 	unready   bool // it reports no slot in order
 	boot      func() time.Duration
@@ -64,7 +65,7 @@ type process struct {
 	calls   map[int]*span
 	warm    Set
 	dropped Set
-	// undrained are slots whose drain was given up.
+	// undrained are the slots whose drain was given up.
 	undrained Set
 	loads     [Count]float64
 }
@@ -128,7 +129,7 @@ func (p *process) Begin(given controller.Term) {
 		p.w.Errorf("%s begins a membership with %v warm and %d calls", p.name, p.warm, len(p.calls))
 	}
 	p.term, p.terms = t, append(p.terms, t)
-	t.AfterFunc(func() { // the guard refuses what is written from now on
+	t.AfterFunc(func() { // the guard refuses writes from now on
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		if p.term == t {
@@ -227,7 +228,7 @@ func (p *process) Report() (Set, [Count]float64) {
 	return p.warm, p.loads
 }
 
-// Controllers says that a process leads what it is to lead; the entries of slots are checked alone.
+// Controllers reports all controllers of leads as led. Only the entries of slots are checked.
 func (p *process) Controllers() map[string]bool {
 	led := map[string]bool{}
 	for _, name := range p.leads {
@@ -262,7 +263,7 @@ func (w *world) of(slot int) (spans []span) {
 	return spans
 }
 
-// check wants no two processes to call for a slot at a time, and epochs to rise.
+// check checks that no two processes called for a slot at a time, and that epochs rose.
 func (w *world) check() {
 	w.Helper()
 	for slot := range Count {
@@ -281,7 +282,8 @@ func (w *world) check() {
 	}
 }
 
-// longestGap returns the longest time since a moment in which nobody called for a slot.
+// longestGap returns the longest time since a point in time in which no process called for a
+// slot.
 func (w *world) longestGap(since time.Time) (longest time.Duration) {
 	for slot := range Count {
 		last := since
@@ -299,7 +301,7 @@ func (w *world) longestGap(since time.Time) (longest time.Duration) {
 	return longest
 }
 
-// covered waits until all slots are called for, and returns how long that took.
+// covered waits until processes call for all slots, and returns the time until then.
 func (w *world) covered(processes ...*process) time.Duration {
 	w.Helper()
 	began := time.Now()
@@ -321,7 +323,7 @@ func (w *world) covered(processes ...*process) time.Duration {
 	return 0
 }
 
-// moved returns how often each slot has changed its process since a moment.
+// moved returns the number of times that each slot has changed its process since a point in time.
 func (w *world) moved(since time.Time) (moves [Count]int) {
 	for slot := range Count {
 		for _, s := range w.of(slot) {

@@ -23,9 +23,9 @@ const (
 	Stopped State = "Stopped"
 )
 
-// Moves count changes of owners that this process took part in, since Join.
+// Moves counts the changes of owners that this process took part in, since Join.
 type Moves struct {
-	// In and Out count the slots and controllers that this process has got and given away.
+	// In and Out count the slots and controllers that this process has received and given away.
 	In  uint64 `json:"in"`
 	Out uint64 `json:"out"`
 	// TakenBack counts the hand-overs of own slots and controllers that failed. Healthy: not
@@ -33,7 +33,7 @@ type Moves struct {
 	TakenBack uint64 `json:"takenBack"`
 }
 
-// MemberHealth describes a member as this process sees it.
+// MemberHealth describes a member, as this process has observed it.
 type MemberHealth struct {
 	Identity   string `json:"identity"`
 	Generation string `json:"generation,omitzero"`
@@ -45,7 +45,7 @@ type MemberHealth struct {
 	// Slots is the number of slots that it owns, and Load the sum of the loads that it reports.
 	Slots int     `json:"slots"`
 	Load  float64 `json:"load"`
-	// Controllers are the names of those that it owns.
+	// Controllers are the names of the controllers that it owns.
 	Controllers []string `json:"controllers,omitempty"`
 	// Age is the time since its Lease last changed. Healthy: less than half of the duration.
 	Age time.Duration `json:"age"`
@@ -57,25 +57,26 @@ type Health struct {
 	Lease    string `json:"lease"`
 	State    State  `json:"state"`
 	Identity string `json:"identity,omitzero"`
-	// Planner is the member that plans, "" if none is known.
+	// Planner is the member that plans, "" if it is not known.
 	Planner string `json:"planner,omitzero"`
-	// Members are sorted by identity. Of the members that are not live, it has those that still
-	// own slots or controllers, and those whose Lease is not released yet.
+	// Members are sorted by identity. Members that are not live are listed if they still own
+	// slots or controllers, or if their Lease is not released yet.
 	Members []MemberHealth `json:"members,omitempty"`
-	// Owned are the slots that this process owns, and Serving those that it calls for.
+	// Owned is the number of slots that this process owns, and Serving the number of slots that
+	// it calls for.
 	Owned   int `json:"owned"`
 	Serving int `json:"serving"`
-	// Remaining is how long the term stays open without another renewal.
+	// Remaining is the time for which the term stays open without another renewal.
 	Remaining time.Duration `json:"remaining,omitzero"`
 	// Covered is the share of slots and controllers whose owner is live and reports them in order, as
-	// of its last renewal; 0 without a map. Healthy: 1. Uncovered lists the others, with ranges; "" if
-	// there are none. Controllers that members can lead are uncovered too while the map has no entry
+	// of its last renewal; 0 without a map. Healthy: 1. Uncovered lists the others, with ranges; ""
+	// without others. Controllers that members can lead are uncovered too while the map has no entry
 	// for them, as when it is full.
 	Covered   float64 `json:"covered"`
 	Uncovered string  `json:"uncovered,omitzero"`
-	// UncoveredFor is the time for which the longest uncovered one has been uncovered, as this
-	// process has seen it. Healthy: up to Tolerated, in which a crash is noticed and a hand-over
-	// ends.
+	// UncoveredFor is the time for which the longest uncovered slot or controller has been
+	// uncovered, as this process has observed it. Healthy: up to Tolerated, in which a crash is
+	// noticed and a hand-over ends.
 	UncoveredFor time.Duration `json:"uncoveredFor,omitzero"`
 	Tolerated    time.Duration `json:"tolerated"`
 	// Moving is the number of slots and controllers that have a next owner, and MovingFor is the
@@ -94,7 +95,7 @@ type Health struct {
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
 }
 
-// Health describes the group as this process sees it.
+// Health describes the group, as this process has observed it.
 func (g *Group) Health() Health {
 	h := Health{
 		Lease: g.o.Namespace + "/" + g.o.Name, Tolerated: g.tolerated(), Polling: g.follower.Polling(),
@@ -150,8 +151,8 @@ func (g *Group) Health() Health {
 	return h
 }
 
-// Entry is a slot of the map, or a controller that is led singly, as this process sees it. Its times
-// begin when this process first saw that state.
+// Entry is a slot of the map, or a controller that is led singly, as this process has observed it.
+// Its times begin when this process first observed the state.
 type Entry struct {
 	// Slot is the number of the slot, or of the entry of a controller, from [Count] on.
 	Slot int `json:"slot"`
@@ -159,7 +160,7 @@ type Entry struct {
 	Controller string `json:"controller,omitzero"`
 	Owner      string `json:"owner,omitzero"`
 	Epoch      uint64 `json:"epoch,omitzero"`
-	// Age is the time since the owner got it.
+	// Age is the time since it has had its owner.
 	Age time.Duration `json:"age,omitzero"`
 	// Load is the load that the owner reports.
 	Load float64 `json:"load,omitzero"`
@@ -169,7 +170,7 @@ type Entry struct {
 	Ready     bool          `json:"ready,omitzero"`
 	MovingFor time.Duration `json:"movingFor,omitzero"`
 	// Covered reports whether the owner is live and reports the entry in order. UncoveredFor is
-	// the time since that was last so.
+	// the time since that was last the case.
 	Covered      bool          `json:"covered"`
 	UncoveredFor time.Duration `json:"uncoveredFor,omitzero"`
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
-// largeReplicas is the size of a Deployment, of which a quarter is replaced at a time.
+// largeReplicas is the number of replicas of a Deployment. A quarter of them is replaced at a
+// time.
 var largeReplicas = flag.Int("shard.replicas", 8, "replicas of the simulated rolling update")
 
 const (
@@ -43,12 +44,12 @@ func TestS4_ARollingUpdateOfManyMembers(t *testing.T) {
 			old = append(old, start(fmt.Sprint("old", i), "1"))
 			time.Sleep(100 * time.Millisecond)
 		}
-		time.Sleep(20 * time.Minute) // the first one has given away its slots
+		time.Sleep(20 * time.Minute) // until the first member has given away its slots
 		w.covered(old...)
 		w.wantEven("before", loads, old)
 
 		began := time.Now()
-		w.server.ForgetRequests() // it keeps a bounded number
+		w.server.ForgetRequests() // the server keeps a bounded number of them
 		for len(replaced) < replicas {
 			for i := range surge {
 				replaced = append(replaced, start(fmt.Sprint("new", len(replaced)+i), "2"))
@@ -80,7 +81,7 @@ func TestS4_ARollingUpdateOfManyMembers(t *testing.T) {
 	})
 }
 
-// wantEven wants the members' parts of the objects to be within 30 % of the mean, or a slot.
+// wantEven checks that the members' parts of the objects are within 30 % of the mean, or a slot.
 func (w *world) wantEven(when string, loads [Count]float64, processes []*process) {
 	w.Helper()
 	var parts []float64
@@ -100,7 +101,8 @@ func (w *world) wantEven(when string, loads [Count]float64, processes []*process
 	}
 }
 
-// leaseWrites returns the number of writes of Leases, and mapWrites that of those of the map.
+// leaseWrites returns the number of writes of Leases, and mapWrites the number of writes of the
+// map.
 func (w *world) leaseWrites() int {
 	return len(w.server.Requests().Of(by("", "update"))) + len(w.server.Requests().Of(by("", "create")))
 }

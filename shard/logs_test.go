@@ -32,7 +32,7 @@ func TestLogs(t *testing.T) {
 		time.Sleep(time.Minute)
 		b.leave()
 		a.mu.Lock()
-		a.warm = Set{} // it reports nothing in order
+		a.warm = Set{} // a reports no slots in order
 		a.mu.Unlock()
 		time.Sleep(time.Minute)
 		a.mu.Lock()

@@ -31,7 +31,7 @@ func inManagedFleet(t *testing.T, test func(f *fleet)) {
 	})
 }
 
-// manage gives a process a manager whose controllers divide the objects among them.
+// manage gives a process a manager. Its controllers divide the objects among them.
 func (r *replica) manage(factory *tidings.Factory, guard *controller.Guard) {
 	f := r.f
 	r.manager = must[*controller.Manager](f)(controller.NewManager(factory, controller.ManagerOptions{
@@ -58,7 +58,7 @@ func (r *replica) manage(factory *tidings.Factory, guard *controller.Guard) {
 func controllerOf(key string) int {
 	_, name, _ := strings.Cut(key, "/c")
 	i := 0
-	fmt.Sscan(name, &i) //nolint:errcheck // the names are the test's
+	fmt.Sscan(name, &i) //nolint:errcheck // the names are made by the test
 	return i % (managedControllers - 1)
 }
 
@@ -73,7 +73,8 @@ func (r *replica) leads() (names []string) {
 	return names
 }
 
-// led waits until each controller is led by one of some processes, and returns how long that took.
+// led waits until each controller is led by one of some processes, and returns the time until
+// then.
 func (f *fleet) led(replicas ...*replica) time.Duration {
 	f.Helper()
 	began := time.Now()
@@ -120,8 +121,8 @@ func (f *fleet) askAll(number int) {
 	}
 }
 
-// wantCalled wants a call of each object by one of some processes since a moment, and returns when the
-// last of the first ones began.
+// wantCalled checks that each object had a call by one of some processes since a point in time. It
+// returns the time from then until the last of these first calls began.
 func (f *fleet) wantCalled(since time.Time, processes ...string) (last time.Duration) {
 	f.Helper()
 	calls := f.since(since)
@@ -160,7 +161,7 @@ func TestS1_MembersShareControllers(t *testing.T) {
 			t.Errorf("the health is %+v", h)
 		}
 		stopped := time.Now()
-		for _, r := range []*replica{a, b, c} { // the last one has no heir
+		for _, r := range []*replica{a, b, c} { // the last process has no heir
 			r.stop()
 		}
 		for _, r := range []*replica{a, b, c} {
@@ -173,7 +174,8 @@ func TestS1_MembersShareControllers(t *testing.T) {
 	})
 }
 
-// TestS2_AHandOverOfControllers has a member leave while its calls run: the caches of the next ones lag.
+// TestS2_AHandOverOfControllers has a member that leaves while its calls run: the caches of the next
+// owners lag.
 func TestS2_AHandOverOfControllers(t *testing.T) {
 	for _, lag := range []time.Duration{0, 3 * time.Second} {
 		t.Run(lag.String(), func(t *testing.T) {
@@ -265,7 +267,8 @@ func TestS2_AControllerWhoseCallsRunLongIsLedOn(t *testing.T) {
 	})
 }
 
-// TestS4_ControllersThatComeAndGoWithAGeneration: the newer program has one more and one less.
+// TestS4_ControllersThatComeAndGoWithAGeneration: the newer program has one more controller, and
+// lacks another.
 func TestS4_ControllersThatComeAndGoWithAGeneration(t *testing.T) {
 	inManagedFleet(t, func(f *fleet) {
 		a := f.join("a", controller.ByNamespace)

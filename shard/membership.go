@@ -22,7 +22,7 @@ type membership struct {
 	group   *Group
 	id      protocol.ID
 	term    *lease.Term
-	soon    chan struct{}  // asks for a renewal before its time
+	soon    chan struct{}  // requests a renewal before its time
 	running sync.WaitGroup // the goroutines that call Warm and Drain, or send a write
 
 	member   protocol.Member
@@ -30,16 +30,16 @@ type membership struct {
 	leaving  bool
 	mapUID   string   // the UID of the map that was seen, which the Lease names
 	begun    slot.Set // entries for which Warm has returned, with or without an error
-	warm     slot.Set // of those, the ones that the handler holds
+	warm     slot.Set // the entries of begun that the handler holds
 	serving  slot.Set // entries that the handler calls for
-	resume   slot.Set // of those, the ones whose drain was given up
+	resume   slot.Set // the entries of serving whose drain was given up
 	warming  []*warming
 	draining map[int]context.CancelFunc // the calls of Drain and Resign, by entry
-	moving   map[int]lease.Instant      // hand-overs of own entries, since when
-	orphans  map[int]lease.Instant      // entries of ended members, since when
-	writing  bool                       // a write is on its way
-	failures int                        // of writes in a row
-	paused   time.Time                  // no write before
+	moving   map[int]lease.Instant      // since when hand-overs of own entries go on
+	orphans  map[int]lease.Instant      // since when entries have an ended owner
+	writing  bool                       // a write is under way
+	failures int                        // the failed writes in a row
+	paused   time.Time                  // no write is sent before this time
 }
 
 func newMembership(g *Group, id protocol.ID) *membership {

@@ -13,8 +13,8 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
-// TestS2_ADrainThatWasGivenUpDoesNotCount has a hand-over taken back while calls run, and another one
-// begun before the slot is served again.
+// TestS2_ADrainThatWasGivenUpDoesNotCount takes a hand-over back while calls run, and begins another
+// one before the slot is served again.
 func TestS2_ADrainThatWasGivenUpDoesNotCount(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &process{w: &world{T: t}, name: "a", drainFor: time.Hour, calls: map[int]*span{}}
@@ -58,7 +58,7 @@ func TestS2_ADrainThatWasGivenUpDoesNotCount(t *testing.T) {
 }
 
 // TestS1_MovesThatFailAreNotTriedForAMinute has moves to one member whose outcome the planner has
-// missed: two changes of the map came at once.
+// not observed: two changes of the map came at once.
 func TestS1_MovesThatFailAreNotTriedForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g, err := newGroup(&rest.Config{}, new(process), Options{
@@ -68,7 +68,7 @@ func TestS1_MovesThatFailAreNotTriedForAMinute(t *testing.T) {
 			t.Fatal(err)
 		}
 		g.view.table, g.view.entries = new(coordinationv1.Lease), make([]protocol.Entry, Count)
-		g.view.entries[maxFailed] = protocol.Entry{Next: "b"} // goes on
+		g.view.entries[maxFailed] = protocol.Entry{Next: "b"} // this hand-over goes on
 		for i := range maxFailed + 1 {
 			g.plan.tried[protocol.Move{Entry: i, To: "b"}] = time.Now()
 		}

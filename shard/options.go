@@ -15,12 +15,13 @@ import (
 
 const (
 	defaultHandOver = 30 * time.Second
-	// maxName is the length of the longest Options.Name. Names of Leases have it before the
-	// identity.
+	// maxName is the length of the longest Options.Name. Names of Leases begin with that name,
+	// before the identity.
 	maxName = 63
 )
 
-// Options name a group and say how a process is a member of it. Namespace and Name are required.
+// Options name a group, and set the times and the identity of a member. Namespace and Name are
+// required.
 type Options struct {
 	// Namespace is the namespace of the group's Leases. Name is the name of the Lease with the
 	// map, and the value of the label of all Leases.
@@ -40,7 +41,7 @@ type Options struct {
 	HandOver time.Duration
 	// Grace is the time for which a member that leaves waits until others have taken its slots, and
 	// then again until the calls of the remaining slots have returned; 0 is 20 s. A member whose Lease
-	// is lost waits for its calls alone.
+	// is lost waits only for its calls.
 	Grace time.Duration
 	// Logger receives lines about memberships, moves and failures; nil is slog.Default().
 	Logger *slog.Logger

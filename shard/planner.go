@@ -14,21 +14,21 @@ const (
 	// retry is the time for which a move is not tried again.
 	retry = time.Minute
 	// maxFailed is the number of moves to one member that may fail in that time before no other
-	// is tried.
+	// move to it is tried.
 	maxFailed = 4
 	// maxLoad bounds the load of a slot in a Lease, so that sums are finite.
 	maxLoad = 1e15
 )
 
-// planner holds the state that plans need from the time before.
+// planner holds the state of earlier plans that the next ones need.
 type planner struct {
-	tried  map[protocol.Move]time.Time // moves that were written, and have not succeeded
+	tried  map[protocol.Move]time.Time // the times of moves that were written, and have not succeeded
 	uneven [2]time.Time                // since when slots and controllers are uneven; zero if they are not
 	loads  map[int]float64             // of slots, as their owners have reported last
 }
 
-// noteLoadsLocked keeps the loads that a member reports. A slot that has moved keeps the last one until
-// the new owner reports it.
+// noteLoadsLocked keeps the loads that a member reports. A slot that has moved keeps its last load
+// until the new owner reports one.
 func (g *Group) noteLoadsLocked(id protocol.ID, r record) {
 	for n := range slotsOf(r.serving).Slots() {
 		if n < len(g.view.entries) && g.view.entries[n].Owner == id {
@@ -38,8 +38,8 @@ func (g *Group) noteLoadsLocked(id protocol.ID, r record) {
 }
 
 // planLocked returns the heirs of members that have ended, and the moves to begin. Only the planner
-// begins moves. It names heirs at once; other members do so later, if it has not. Slots and
-// controllers are planned apart.
+// begins moves. It names heirs at once; other members name heirs later, if the planner has not.
+// Slots and controllers are planned separately.
 func (m *membership) planLocked() (heirs map[int]protocol.ID, moves []protocol.Move) {
 	g := m.group
 	heirs = map[int]protocol.ID{}

@@ -17,8 +17,9 @@ import (
 // taken back earlier, unless Options.HandOver is longer than a minute.
 const hangs = 2 * defaultHandOver
 
-// stalled is for how long members of two generations may live without another that joins. It is the
-// default of progressDeadlineSeconds, after which a Deployment reports that its rollout has stalled.
+// stalled is the time for which members of two generations may live without another member that
+// joins. It is the default of progressDeadlineSeconds, after which a Deployment reports that its
+// rollout has stalled.
 const stalled = 10 * time.Minute
 
 // problemsLocked returns sentences about problems of the group, and about states that are normal

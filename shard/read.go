@@ -23,8 +23,8 @@ type Report struct {
 	// Remarks are sentences about states that are normal for a while, such as members of two
 	// generations.
 	Remarks []string `json:"remarks,omitempty"`
-	// Planner, Members, Covered, Uncovered and Moving are as in Health. The Age of a member is that
-	// of its renewTime.
+	// Planner, Members, Covered, Uncovered and Moving are as in Health. The Age of a member is the
+	// age of its renewTime.
 	Planner   string         `json:"planner,omitzero"`
 	Members   []MemberHealth `json:"members,omitempty"`
 	Covered   float64        `json:"covered"`
@@ -36,7 +36,8 @@ type Report struct {
 }
 
 // Read describes a group without joining it. It sends lists and writes nothing; the credentials need
-// the verb list on Leases. An error that wraps [ErrNoGroup] says that no Lease has the group's label.
+// the verb list on Leases. An error that wraps [ErrNoGroup] reports that no Lease has the group's
+// label.
 //
 // The age of a Lease is the time from its renewTime, which the member writes by its own clock, to
 // the time by the clock of this machine. If one is older than half of the Lease's duration, or
@@ -47,7 +48,7 @@ type Report struct {
 // Members of two generations are a problem if the Lease of the newest member was created ten minutes
 // ago or earlier, and a remark until then.
 //
-// A list may take as long as the Timeout of config says; 0 is 3 s.
+// A list may take as long as the Timeout of config; 0 is 3 s.
 func Read(ctx context.Context, config *rest.Config, namespace, name string) (Report, error) {
 	if config == nil {
 		return Report{}, errors.New("shard: Read needs a rest.Config")

@@ -43,7 +43,7 @@ func (w *world) two() (a, b *process) {
 	return a, b
 }
 
-// wantProblems wants the problems of a report to contain these texts, in this order.
+// wantProblems checks that the problems of a report contain these texts, in this order.
 func (w *world) wantProblems(r Report, parts ...string) {
 	w.Helper()
 	isAsWanted := len(r.Problems) == len(parts)
@@ -55,7 +55,7 @@ func (w *world) wantProblems(r Report, parts ...string) {
 	}
 }
 
-// write changes a Lease behind the back of the members.
+// write changes a Lease without the members.
 func (w *world) write(name string, change func(*coordinationv1.Lease)) {
 	w.Helper()
 	l := w.lease(name).DeepCopy()
@@ -95,7 +95,8 @@ func TestS5_EntriesHaveLoadsAndAges(t *testing.T) {
 	})
 }
 
-// TestS5_AProcessThatIsNoMemberSeesUncoveredSlots: its loop does not run, and its health does.
+// TestS5_AProcessThatIsNoMemberSeesUncoveredSlots: its loop does not run, but its health shows
+// them.
 func TestS5_AProcessThatIsNoMemberSeesUncoveredSlots(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.server.Inject(by("b", "create"), apisim.Refuse(403, 0))
@@ -175,7 +176,7 @@ func TestS4_ARollingUpdateIsNoProblemUntilItStops(t *testing.T) {
 	})
 }
 
-// wantRemarks wants no problems, and a remark with a text; none for "".
+// wantRemarks checks that there are no problems, and a remark with a text; for "", no remark.
 func (w *world) wantRemarks(r Report, part string) {
 	w.Helper()
 	w.wantProblems(r)
@@ -184,8 +185,8 @@ func (w *world) wantRemarks(r Report, part string) {
 	}
 }
 
-// TestS5_ClocksThatDifferAreNotBelieved has a member whose renewTime is an hour ahead, and another
-// one's an hour behind, as the clock of the reader sees them.
+// TestS5_ClocksThatDifferAreNotBelieved has a member whose renewTime is an hour ahead of the
+// reader's clock, and another one whose renewTime is an hour behind it.
 func TestS5_ClocksThatDifferAreNotBelieved(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.two()
@@ -261,7 +262,8 @@ func TestS5_ProblemsOfAReading(t *testing.T) {
 	})
 }
 
-// TestS5_AMapWithoutRoomForAControllerIsAProblem has a member that can lead more than 64.
+// TestS5_AMapWithoutRoomForAControllerIsAProblem has a member that can lead more than 64
+// controllers.
 func TestS5_AMapWithoutRoomForAControllerIsAProblem(t *testing.T) {
 	bubble(t, func(w *world) {
 		const member = "rollout.x-1"
@@ -338,7 +340,7 @@ func TestS5_AMapThatIsMissingOrFullOfHolesIsRead(t *testing.T) {
 	})
 }
 
-// decoded returns the text of a map, and fails if it cannot be read.
+// decoded returns the text of a map. It fails the test if the text cannot be read.
 func decoded(t *testing.T, text string) string {
 	t.Helper()
 	l := new(coordinationv1.Lease)

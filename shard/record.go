@@ -23,7 +23,7 @@ const (
 	mapAnnotation        = prefix + "map"    // the UID of the map that the member acts on
 	leavingAnnotation    = prefix + "leaving"
 	servingAnnotation    = prefix + "serving" // the entries that are in order, in hex digits
-	loadsAnnotation      = prefix + "loads"   // by slot, those above 0, in JSON
+	loadsAnnotation      = prefix + "loads"   // the loads above 0, by slot, in JSON
 	// controllersAnnotation lists the controllers that the member can lead, in JSON.
 	controllersAnnotation = prefix + "controllers"
 	// entriesAnnotation is the annotation of the map's Lease.
@@ -34,7 +34,7 @@ const (
 type record struct {
 	generation, mapUID string
 	leaving            bool
-	joined             time.Time // when the process joined first, by the server's clock; zero in its first Lease
+	joined             time.Time // the first join, by the server's clock; zero in the first Lease
 	serving            slot.Set
 	loads              map[int]float64
 	controllers        []string

@@ -101,8 +101,8 @@ func (m *membership) wakeAfterLocked() time.Duration {
 	return wait
 }
 
-// turnLocked returns the time for which this member lets others act first on a change that all
-// see. The others are the live members with a lower identity.
+// turnLocked returns the time for which this member waits so that others act first on a change
+// that all observe. The others are the live members with a lower identity.
 func (m *membership) turnLocked() time.Duration {
 	rank := 0
 	for id := range m.group.view.members {
@@ -225,11 +225,11 @@ func (g *Group) confirm(ctx context.Context, id protocol.ID) error {
 	return nil
 }
 
-// swap writes a Lease at the version that it has. If that fails, the Lease is read.
+// swap writes a Lease at the version that it has. If the write fails, the Lease is read.
 func (g *Group) swap(ctx context.Context, l *coordinationv1.Lease) error {
 	got, err := g.client.Update(ctx, l)
 	if err != nil {
-		g.read(ctx, l.Name) //nolint:errcheck // the watch brings it too
+		g.read(ctx, l.Name) //nolint:errcheck // the watch sends it too
 		return err
 	}
 	g.observe(got, false)
@@ -256,7 +256,7 @@ func (m *membership) createLocked() func(context.Context) error {
 		metav1.SetMetaDataAnnotation(&l.ObjectMeta, entriesAnnotation, text)
 		got, err := g.client.Create(ctx, l)
 		if err != nil {
-			g.read(ctx, l.Name) //nolint:errcheck // the watch brings it too
+			g.read(ctx, l.Name) //nolint:errcheck // the watch sends it too
 			return err
 		}
 		g.observe(got, false)

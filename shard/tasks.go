@@ -19,7 +19,7 @@ type warming struct {
 	cancel     context.CancelFunc
 }
 
-// leader returns the handler as a Leader, nil if it leads no controllers.
+// leader returns the handler as a Leader, or nil if it leads no controllers.
 func (g *Group) leader() Leader {
 	leader, _ := g.handler.(Leader)
 	return leader
@@ -28,8 +28,9 @@ func (g *Group) leader() Leader {
 // slotsOf returns a set of entries without those of controllers.
 func slotsOf(entries slot.Set) slot.Set { return slot.All().Minus(slot.All().Minus(entries)) }
 
-// startWarmsLocked warms controllers one by one. It warms slots unless others are being warmed, so
-// that all slots that come meanwhile need one list. A call whose entries are all unwanted is canceled.
+// startWarmsLocked warms controllers one by one. It warms slots unless other slots are being warmed,
+// so that all slots that come meanwhile need one list. It cancels a call of which no entry is wanted
+// any more.
 func (m *membership) startWarmsLocked(wanted slot.Set) {
 	for _, w := range m.warming {
 		if w.entries.Minus(wanted) == w.entries {

@@ -18,13 +18,13 @@ type observed struct {
 	lease   *coordinationv1.Lease // nil: it is gone, or was never observed
 	version string
 	record  record
-	since   lease.Instant // when this record was first observed
+	since   lease.Instant // the time at which this record was first observed
 	length  time.Duration // the time for which a Lease that does not change is held
 	ended   bool          // it makes no more calls and writes
 }
 
 // joinedAt returns the time at which the process of a member joined the group. Later Leases of the
-// process are newer, but its program is not.
+// process are newer, but the program is the same.
 func (s *observed) joinedAt() time.Time {
 	if s.record.joined.IsZero() {
 		return s.lease.CreationTimestamp.Time
@@ -40,8 +40,8 @@ type entryTimes struct {
 
 // view is the last observed state of the group's Leases.
 type view struct {
-	version string // the newest one of all
-	seen    bool   // they were listed
+	version string // the newest version of all Leases
+	seen    bool   // the Leases were listed
 	members map[protocol.ID]*observed
 
 	table    *coordinationv1.Lease // the Lease with the map; nil without one
@@ -111,7 +111,7 @@ func (g *Group) versionLocked(name string) string {
 }
 
 // read reads one Lease into the view. It returns an error if the answer is neither the Lease nor
-// that it does not exist.
+// that the Lease does not exist.
 func (g *Group) read(ctx context.Context, name string) error {
 	g.mu.Lock()
 	sentAt := g.versionLocked(name)
@@ -235,7 +235,7 @@ func (v *view) isAfter(c contents) bool {
 	return false
 }
 
-// timeEntriesLocked records the time of the changes that the entries of a map bring.
+// timeEntriesLocked records the time of the changes that the entries of a map show.
 func (g *Group) timeEntriesLocked(entries []protocol.Entry) {
 	now := g.clock.Now()
 	for i, e := range entries {
@@ -271,7 +271,7 @@ func (g *Group) standingLocked(id protocol.ID) protocol.Standing {
 	}
 }
 
-// expiredLocked returns for how long a member's Lease has not changed, beyond its duration.
+// expiredLocked returns the time for which a member's Lease has not changed, beyond its duration.
 func (g *Group) expiredLocked(s *observed) time.Duration { return g.clock.Since(s.since) - s.length }
 
 // notify wakes the receiver of a channel that holds one notification.

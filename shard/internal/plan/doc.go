@@ -15,7 +15,7 @@
 //  2. One move takes an entry from the heaviest to the lightest member: the heaviest entry that is
 //     at most half of their difference, else the lightest one that is less than the difference.
 //     Each such move lowers the sum of the squares of the weights, so that equal loads never lead
-//     back. Of equal entries, the one that has moved least is taken.
+//     back. Of equal entries, the one that has moved least often is moved.
 //  3. All moves begin at once: a member that joins warms all its entries with one list. While an
 //     entry has no live owner, only moves of leavers begin, as the heir's weight lacks that entry.
 //  4. The newest generation is that of the member that joined last. While two generations live, it
@@ -26,7 +26,7 @@
 //
 // # Concurrency properties
 //
-// All are functions of their arguments.
+// All functions are pure.
 //
 // # Memory
 //

@@ -49,12 +49,12 @@ type member struct {
 	weight float64
 }
 
-// board is an input in the form in which moves are chosen.
+// board is the form of an input from which moves are chosen.
 type board struct {
 	Input
 	weights []float64
-	members []*member // that may get entries, by identity
-	older   []*member // that may get the entries that none of members can own
+	members []*member // the members that may get entries, by identity
+	older   []*member // the members that may get the entries that none of members can own
 	all     map[protocol.ID]*member
 	mean    float64
 	mixed   bool // two generations live
@@ -152,8 +152,8 @@ func (b *board) heaviestFirst(is func(protocol.Entry) bool) (entries []int) {
 	return entries
 }
 
-// lightest returns the member with the lowest weight of those that can own an entry, nil without one. It
-// is of the newest generation, unless only older ones can.
+// lightest returns the member with the lowest weight of those that can own an entry, or nil. The member
+// is of the newest generation, unless only older ones can own the entry.
 func (b *board) lightest(entry int) (found *member) {
 	for _, members := range [][]*member{b.members, b.older} {
 		for _, m := range members {

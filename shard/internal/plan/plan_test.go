@@ -20,7 +20,7 @@ type group struct {
 	*testing.T
 	Input
 	random *rand.Rand
-	clock  int // of joins
+	clock  int // the number of joins, as a clock
 	moved  []int
 }
 
@@ -46,7 +46,7 @@ func (g *group) give(i int, to protocol.ID) {
 	*e = protocol.Entry{Owner: to, Epoch: e.Epoch + 1}
 }
 
-// inherit gives away what has no owner, or one that is not a member.
+// inherit gives away the entries without an owner, or with an owner that is not a member.
 func (g *group) inherit() {
 	for i, to := range g.Heirs(g.isGone) {
 		g.give(i, to)
@@ -57,7 +57,7 @@ func (g *group) isGone(id protocol.ID) bool {
 	return !slices.ContainsFunc(g.Members, func(m Member) bool { return m.ID == id })
 }
 
-// settle carries out all moves, until there are none. It returns their number.
+// settle carries out moves until no move is planned. It returns their number.
 func (g *group) settle() (n int) {
 	g.Helper()
 	for rounds := 0; ; rounds++ {
@@ -75,7 +75,7 @@ func (g *group) settle() (n int) {
 	}
 }
 
-// checkOrder wants the plan not to depend on the order of the members.
+// checkOrder checks that the plan does not depend on the order of the members.
 func (g *group) checkOrder() {
 	g.Helper()
 	other := g.Input
@@ -140,7 +140,7 @@ func TestS1_ThePlanSettlesWithinATolerance(t *testing.T) {
 	}
 }
 
-// checkNoise changes loads by a tenth for an hour, and wants next to nothing to move.
+// checkNoise changes loads by a tenth for an hour, and checks that almost nothing moves.
 func (g *group) checkNoise() {
 	g.Helper()
 	loads, moves := g.Loads, 0
@@ -164,8 +164,8 @@ func (g *group) checkNoise() {
 	g.Loads = loads
 }
 
-// TestS1_MembersThatJoinGetTheirEntriesAtOnce has four join at a time. One that joins later gets
-// nothing that is on its way to another one.
+// TestS1_MembersThatJoinGetTheirEntriesAtOnce has four members that join at a time. A member that
+// joins later gets no entry that is moving to another one.
 func TestS1_MembersThatJoinGetTheirEntriesAtOnce(t *testing.T) {
 	g := newGroup(t, 1)
 	g.join("a", "1")
@@ -202,7 +202,7 @@ func (g *group) begin(moves []protocol.Move) {
 	}
 }
 
-// coming returns the number of entries that are on their way to a member.
+// coming returns the number of entries that are moving to a member.
 func (g *group) coming(id protocol.ID) (n int) {
 	for _, e := range g.Entries {
 		if e.Next == id {
@@ -234,7 +234,8 @@ func TestS1_LoadMovesAfterMinutes(t *testing.T) {
 	}
 }
 
-// TestS1_UnknownLoadsMoveNothing has a member report, and another one not yet.
+// TestS1_UnknownLoadsMoveNothing has a member that reports its loads, and another one that has
+// not done so yet.
 func TestS1_UnknownLoadsMoveNothing(t *testing.T) {
 	g := newGroup(t, 1)
 	g.join("a", "1")
@@ -286,8 +287,8 @@ func TestS1_TheEntriesOfACrashedMemberAlone(t *testing.T) {
 	}
 }
 
-// TestS1_NothingElseMovesAfterACrash has two members whose shares differ, and which are alike once
-// they have what the third one had.
+// TestS1_NothingElseMovesAfterACrash has two members whose shares differ, and are equal once they
+// have the entries of the third one.
 func TestS1_NothingElseMovesAfterACrash(t *testing.T) {
 	g := newGroup(t, 1)
 	for id, n := range map[string]int{"a": 149, "b": 64, "c": 43} {

@@ -2,7 +2,7 @@ package protocol
 
 import "fmt"
 
-// verb is what may happen. Those before tick are what a fair run does, in this order.
+// verb is the kind of an action. A fair run has the verbs before tick, in this order.
 type verb uint8
 
 const (
@@ -50,8 +50,7 @@ var verbNames = [verbs]string{
 	" no longer waits for its write", " quits", " finds the hand-over late for", " plans to move", "'s lease is deleted",
 }
 
-// action is something that happens to a process. arg is a slot, an identity, a move or a set of
-// processes.
+// action is an event of a process. arg is a slot, an identity, a move or a set of processes.
 type action struct {
 	verb   verb
 	p, arg uint8
@@ -107,8 +106,8 @@ var all = func() (actions []action) {
 	return actions
 }()
 
-// step returns the state after an action, and whether the action is possible. Time passes only if
-// isCalm.
+// step returns the state after an action, and reports whether the action is possible. Time passes
+// only if isCalm.
 func (s *state) step(r rules, a action) (after state, ok bool) {
 	if !s.isThinkable(a) {
 		return after, false
@@ -177,7 +176,7 @@ func spend(left *uint8) bool {
 	return true
 }
 
-// life is what happens to a process as a whole.
+// life applies the actions that concern a process as a whole.
 func (s *state) life(r rules, a action) bool {
 	q := &s.processes[a.p]
 	switch a.verb {
@@ -211,7 +210,7 @@ func (s *state) life(r rules, a action) bool {
 			return false
 		}
 		s.leave(a.p)
-	case quit: // after a drain: no call runs
+	case quit: // possible after a drain: no call runs
 		if q.status != running || !s.isOpen(int(a.p)) || q.write.kind != noWrite || !spend(&s.left.quits) {
 			return false
 		}
@@ -264,7 +263,7 @@ func (s *state) rejoin(r rules, p uint8) bool {
 	return true
 }
 
-// leave ends a process. Its requests may be on their way.
+// leave ends a process. Its requests may be under way.
 func (s *state) leave(p uint8) {
 	old := s.processes[p]
 	q := process{status: gone, life: old.life, viewAge: never}
@@ -277,7 +276,7 @@ func (s *state) leave(p uint8) {
 	s.processes[p] = q
 }
 
-// act is what a running process does.
+// act applies the actions of a running process.
 func (s *state) act(r rules, a action) bool {
 	q := &s.processes[a.p]
 	switch a.verb {
@@ -320,7 +319,7 @@ func (s *state) renew(p uint8) {
 	q.renewValid = s.leases[s.self(int(p))] == Held || s.leases[s.self(int(p))] == Live && !q.leaseStale
 }
 
-// decide is what a process with an open term does, by the protocol.
+// decide applies the actions of a process with an open term, by the protocol.
 func (s *state) decide(r rules, a action) bool {
 	q := &s.processes[a.p]
 	slot := int(a.arg)
@@ -390,7 +389,7 @@ func (s *state) change(r rules, a action, m *Member) bool {
 	for i, e := range entries {
 		w.table[i] = cellOf(e)
 		rises := e.Owner != m.entries[i].Owner
-		s.broken = s.broken || rises != (e.Epoch == 1) // those of a view are 0
+		s.broken = s.broken || rises != (e.Epoch == 1) // the epochs of a view are 0
 	}
 	if !changed || a.verb == move && entries[moves[0].Entry].Next == m.entries[moves[0].Entry].Next &&
 		!r.plannerGives {

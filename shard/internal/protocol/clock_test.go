@@ -1,6 +1,6 @@
 package protocol
 
-// urgent is what a process that neither lags nor is paused does before time passes.
+// urgent has the actions that a process that neither lags nor is paused takes before time passes.
 var urgent = func() (actions []action) {
 	for _, a := range all {
 		if a.verb < tick && a.verb != warm && a.verb != drain && !a.verb.isGlobal() {
@@ -21,7 +21,7 @@ func (s *state) isCalm(r rules) bool {
 	return true
 }
 
-// tick lets time pass on all clocks but those in the set, which miss it.
+// tick advances all clocks except for those in the set, which miss the tick.
 func (s *state) tick(missed uint8) bool {
 	for p := range s.processes {
 		q := &s.processes[p]

@@ -14,18 +14,18 @@
 // # The protocol
 //
 //  1. The map is one object. A member changes it by a compare-and-swap of the version that it has
-//     seen last, and remembers no older one.
+//     seen last, and keeps no older one.
 //  2. The planner names the next owner of an entry. The next owner warms and writes that it is
-//     ready. The owner then takes no more keys, drains, and makes the other the owner.
+//     ready. The owner then takes no more keys, drains, and makes the other member the owner.
 //  3. From the moment at which it has drained until it has seen a newer map that names it the
 //     owner, a member does not call for the entry: the answer to its write may be lost, and the
-//     write may still be on its way.
+//     write may still be under way.
 //  4. The owner takes an entry back whose hand-over is late, or whose next owner has ended. That is
-//     a change of the map, too, so that a write that is on its way fails.
-//  5. Any other member gives away the entries of a member that has ended. A member is ended by a
-//     swap of its Lease at the version that had not changed for the Lease's duration, or by
-//     itself. A member whose own term is closed calls and writes nothing, and comes back with
-//     another identity.
+//     a change of the map, too, so that a write that is under way fails.
+//  5. Any other member may give away the entries of a member that has ended. A member ends
+//     itself, or another one ends it by a swap of its Lease at the version that had not changed
+//     for the Lease's duration. A member whose own term is closed calls and writes nothing, and
+//     joins again with another identity.
 //
 // The test of this package explores all states of three members and two entries, with crashes,
 // pauses, writes whose answer is lost or that arrive late, stale reads, and clocks that differ.

@@ -2,7 +2,7 @@ package protocol
 
 import "maps"
 
-// ID is the identity of a member. No two memberships have the same. "" is no member.
+// ID is the identity of a member. No two memberships have the same ID. "" is no member.
 type ID string
 
 // Entry is one line of a map: a slot, or a controller that one member runs.
@@ -10,7 +10,7 @@ type Entry struct {
 	// Owner may call while its term is open. Epoch rises with each change of the owner.
 	Owner ID     `json:"owner,omitempty"`
 	Epoch uint64 `json:"epoch,omitempty"`
-	// Next is the next owner, "" if there is none. Ready reports whether it has warmed.
+	// Next is the next owner, "" without one. Ready reports whether it has warmed.
 	Next  ID   `json:"next,omitempty"`
 	Ready bool `json:"ready,omitempty"`
 	// Versions are the versions, by resource, at which the last owner saw its own writes. They
@@ -29,7 +29,7 @@ func (e Entry) still() Entry {
 	return e
 }
 
-// Standing is the state of a member as another one knows it.
+// Standing is the state of a member in the view of another one.
 type Standing uint8
 
 // The standings.

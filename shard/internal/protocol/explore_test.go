@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// exploration is a breadth-first search. Of a state it keeps a fingerprint of 64 bits, and of its
-// frontier the states themselves.
+// exploration is a breadth-first search. It keeps a fingerprint of 64 bits of each state, and the
+// states of its frontier.
 type exploration struct {
 	rules rules
 	begin state
@@ -19,7 +19,8 @@ type exploration struct {
 	prints []uint64
 	parent []uint32
 	// fair is the state that follows in a run without faults: one in which paused processes
-	// continue, and one in which they do not while another runs. A state without one is covered.
+	// continue, and one in which they do not while another runs. A state without a following
+	// state is covered.
 	fair [2][]uint32
 }
 
@@ -32,7 +33,7 @@ func explore(r rules, b budget, limit int) *exploration {
 	}
 }
 
-// find returns the number of a state, and whether it is new.
+// find returns the number of a state, and reports whether it is new.
 func (x *exploration) find(s *state, parent uint32) (n uint32, isNew bool) {
 	print := maphash.Comparable(x.seed, *s)
 	mask := uint64(len(x.table) - 1)
@@ -136,7 +137,7 @@ func (s *state) isCovered() bool {
 	return true
 }
 
-// isFair reports whether an action belongs to a run without faults. The first one of all that does
+// isFair reports whether an action belongs to a run without faults. The first such action of all
 // is its next step.
 func (s *state) isFair(a action, proceeds bool) bool {
 	awake, asleep, lags := false, false, false
@@ -154,8 +155,8 @@ func (s *state) isFair(a action, proceeds bool) bool {
 	return a.verb <= tick && (a.verb != tick || a.arg == 0)
 }
 
-// progress looks for a run without faults that leaves a slot uncovered for ever. It returns that run,
-// or "".
+// progress searches for a run without faults that leaves a slot uncovered for ever. It returns that
+// run, or "".
 func (x *exploration) progress() string {
 	for i, next := range x.fair {
 		done := make([]uint8, len(next)) // 1: on the present path, 2: leads to a covered state
@@ -210,7 +211,7 @@ func (x *exploration) trace(problem string, path []uint32, run int) string {
 	return problem + ":\n" + text
 }
 
-// replay goes a path again, which the fingerprints of its states name.
+// replay repeats the actions of a path, which it finds by the fingerprints of its states.
 func (x *exploration) replay(path []uint32) (text string, s state) {
 	s = x.begin
 	text = fmt.Sprintf("\n%v\n", &s)
@@ -227,7 +228,7 @@ func (x *exploration) replay(path []uint32) (text string, s state) {
 	return text, s
 }
 
-// violation returns what is wrong with a state, "" if nothing is.
+// violation returns the rule that a state violates, as text, or "".
 func (s *state) violation() string {
 	if s.broken {
 		return "an epoch does not rise with each change of an owner"
@@ -252,7 +253,7 @@ func (s *state) violation() string {
 	return ""
 }
 
-// illegalStep returns what is wrong with a step, "" if nothing is.
+// illegalStep returns the rule that a step violates, as text, or "".
 func illegalStep(before *state, a action, after *state) string {
 	for id, standing := range before.leases {
 		if standing == Ended && after.leases[id] != Ended {
@@ -275,7 +276,7 @@ func illegalStep(before *state, a action, after *state) string {
 	return ""
 }
 
-// illegal returns why a member must not change an entry so, "" if it may.
+// illegal returns the reason why a member must not make a change of an entry, "" if it may.
 func (s *state) illegal(writer ID, old, changed Entry) string {
 	owned := old.Owner != "" && s.leases[number(old.Owner)-1] != Ended
 	switch {

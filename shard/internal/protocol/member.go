@@ -17,7 +17,7 @@ const (
 	Serving
 	// Draining: it is the owner and begins no call. Calls that have begun may run.
 	Draining
-	// Drained: no call runs, and it gives the entry away. It does not know whether that write was
+	// Drained: no call runs, and it gives the entry away. It is not known whether that write was
 	// applied.
 	Drained
 )
@@ -28,7 +28,7 @@ func (p Phase) Calls() bool { return p == Serving || p == Draining }
 // local is the member's own state of an entry.
 type local struct {
 	warm, drained, late bool
-	versions            map[string]string // with drained
+	versions            map[string]string // set with drained
 }
 
 // Member holds the knowledge of a member about the map and about itself. The zero value with an
@@ -115,9 +115,9 @@ func (m *Member) Late(i int) {
 	}
 }
 
-// Next returns the map that the member wants to write in the place of the one seen last, and
-// whether it differs. The member's term must be open. assign returns the member that gets the entry
-// of an ended member, "" for none. moves are those of the planner, nil for other members.
+// Next returns the map that the member wants to write, and reports whether it differs from the one
+// seen last. The member's term must be open. assign returns the member that gets the entry of an
+// ended member, or "". moves are the moves of the planner, nil for other members.
 func (m *Member) Next(standing func(ID) Standing, assign func(int) ID, moves []Move) ([]Entry, bool) {
 	entries := slices.Clone(m.entries)
 	changed := false

@@ -7,14 +7,15 @@ import (
 
 const (
 	processes = 3
-	lives     = 2 // identities per process
+	lives     = 2 // the number of identities per process
 	slots     = 2
 	// fenceTicks is the length of a term on its member's clock, and leaseTicks that of a Lease on
 	// the clocks of others. A clock may miss one of three ticks.
 	fenceTicks, leaseTicks = 2, 3
 )
 
-// identities are those of the first lives of all processes, and then those of the second ones.
+// identities are the identities of the first lives of all processes, and then of their second
+// lives.
 var identities = [processes * lives]ID{"a0", "b0", "c0", "a1", "b1", "c1"}
 
 // cell is an Entry in a byte, without epoch and versions: owner, next owner and ready.
@@ -73,8 +74,8 @@ const (
 	gone
 )
 
-// The states of a term. An open one whose age is fenceTicks is over, and its member knows it once
-// it looks.
+// The states of a term. An open term whose age is fenceTicks is over, and its member notices that
+// when it looks at its clock.
 const (
 	noTerm uint8 = iota
 	open
@@ -89,7 +90,7 @@ const (
 	refused
 )
 
-// deleted stands for a Lease that somebody has deleted. Others treat it as one that does not change.
+// deleted is the state of a deleted Lease. Others treat it as a Lease that does not change.
 const deleted = Ended + 1
 
 // The kinds of requests. Renewals are requests of their own.
@@ -108,11 +109,11 @@ const (
 	never
 )
 
-// sight is what a process knows of a Lease.
+// sight is the knowledge of a process about a Lease.
 type sight struct {
 	standing  Standing
 	outdated  bool  // the Lease has changed since
-	unchanged uint8 // for so many ticks on the own clock
+	unchanged uint8 // the number of ticks on the own clock without a change
 }
 
 // request is a write of the map or of another member's Lease.
@@ -120,18 +121,18 @@ type request struct {
 	kind, stage uint8
 	valid       bool // the server has the version that it names
 	table       table
-	target      uint8 // of mapWrite, its sender
-	age         uint8 // accepted: of the version that was written
-	seen        bool  // accepted: a map as new as that was read since
+	target      uint8 // the identity that the write is about; for mapWrite, its sender
+	age         uint8 // for accepted: the age of the version that was written
+	seen        bool  // for accepted: a map at least as new was read since
 }
 
 type process struct {
 	status, life uint8
-	term, age    uint8 // age of the sending of the last renewal that succeeded
-	ranOut       bool  // the present identity's term was over once
-	skipped      uint8 // ticks before the clock may miss one again
+	term, age    uint8 // age is the time since the last renewal that succeeded was sent
+	ranOut       bool  // the term of the present identity was over at some time
+	skipped      uint8 // the number of ticks before the clock may miss one again
 	quitting     bool
-	lags         bool // it may be slow in all that it does and reads
+	lags         bool // it may delay all actions and reads
 
 	renew, renewAge uint8 // the stage of a renewal, and the age of its sending
 	renewValid      bool
@@ -152,12 +153,13 @@ type budget struct {
 // state is the whole world. It is comparable, and equal states have equal futures.
 type state struct {
 	left      budget
-	maps      [2]table // the newest one and the one before
+	maps      [2]table // the newest map and the one before
 	leases    [len(identities)]Standing
 	processes [processes]process
-	// late is a request whose sender no longer waits for it. That of a renewal has a target.
+	// late is a request whose sender no longer waits for it. The late request of a renewal has a
+	// target.
 	late   request
-	broken bool // an epoch was not raised with its owner, or without
+	broken bool // an owner changed without its epoch, or an epoch without its owner
 }
 
 func start(b budget) state {
@@ -189,7 +191,7 @@ func (s *state) isOpen(p int) bool {
 	return q.term == open && q.age < fenceTicks && (q.status == running || q.status == paused)
 }
 
-// standing returns what a process knows of a member.
+// standing returns the standing of members in the view of a process.
 func (s *state) standing(r rules, p int) func(ID) Standing {
 	return func(id ID) Standing {
 		n := number(id) - 1
@@ -213,7 +215,8 @@ var scratch struct {
 	locals  [slots]local
 }
 
-// member returns what a process knows as the protocol has it. Its view has the version 2.
+// member returns the knowledge of a process as a Member of the protocol. Its view has the version
+// 2.
 func (s *state) member(p int) *Member {
 	q := &s.processes[p]
 	scratch.Member = Member{Self: identities[s.self(p)]}
@@ -229,7 +232,7 @@ func (s *state) member(p int) *Member {
 	return m
 }
 
-// keep takes back what the protocol knows now.
+// keep stores the knowledge of a Member in the process.
 func (s *state) keep(p int, m *Member) {
 	q := &s.processes[p]
 	for i, l := range m.locals {
@@ -251,7 +254,7 @@ func (s *state) calls(p, slot int) bool {
 	return s.isOpen(p) && s.processes[p].viewAge != never && s.member(p).Phase(slot).Calls()
 }
 
-// observe lets a process read a map.
+// observe makes a process read a map.
 func (s *state) observe(p int, t table, age uint8) {
 	m := s.member(p)
 	m.See(3, t.entries())
@@ -260,7 +263,7 @@ func (s *state) observe(p int, t table, age uint8) {
 	s.processes[p].write.seen = s.processes[p].write.stage == accepted
 }
 
-// write applies a change of the map, from the newest version.
+// setMap makes a map the newest version.
 func (s *state) setMap(t table) {
 	s.maps = [2]table{t, s.maps[0]}
 	for p := range s.processes {
@@ -280,7 +283,7 @@ func (s *state) setMap(t table) {
 	}
 }
 
-// sightOf returns what a process knows that has read a Lease just now.
+// sightOf returns the knowledge of a process that has just read a Lease.
 func sightOf(lease Standing) sight {
 	if lease == deleted {
 		lease = Live

@@ -22,7 +22,7 @@ func TestS1_TheExplorationFindsRulesThatAreMissing(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			x := explore(test.rules, test.budget, 2_000_000)
-			x.begin.leave(processes - 1) // two are enough, and shorten the counterexamples
+			x.begin.leave(processes - 1) // two processes are enough, and shorten the counterexamples
 			problem := x.run()
 			if problem == "" {
 				t.Errorf("no counterexample in %d states", len(x.prints))

@@ -1,6 +1,6 @@
 package protocol
 
-// network is what happens to the requests of a process.
+// network applies the actions that concern the requests of a process.
 func (s *state) network(r rules, a action) bool {
 	q := &s.processes[a.p]
 	self := s.self(int(a.p))
@@ -62,10 +62,10 @@ func (s *state) network(r rules, a action) bool {
 	return true
 }
 
-// apply lets a write arrive at the server, and returns what becomes of it.
+// apply makes a write arrive at the server, and returns its stage afterwards.
 func (s *state) apply(w request) (stage uint8) {
 	switch {
-	case w.kind == endWrite && s.leases[w.target] == deleted: // not found, for as long as it counts
+	case w.kind == endWrite && s.leases[w.target] == deleted: // not found, for the duration of the Lease
 	case !w.valid:
 		return refused
 	}
@@ -77,7 +77,7 @@ func (s *state) apply(w request) (stage uint8) {
 	return accepted
 }
 
-// applyLate lets a request arrive whose sender no longer waits.
+// applyLate makes a request arrive whose sender no longer waits.
 func (s *state) applyLate(w request) {
 	if w.kind != renewal {
 		s.apply(w)
@@ -92,12 +92,12 @@ func (s *state) applyLate(w request) {
 	}
 }
 
-// renewed takes the answer to a renewal.
+// renewed processes the answer to a renewal.
 func (s *state) renewed(r rules, p uint8) {
 	q := &s.processes[p]
 	answer, age := q.renew, q.renewAge
 	q.renew, q.renewAge, q.renewValid = idle, 0, false
-	if answer == refused { // it reads the Lease
+	if answer == refused { // the process reads the Lease
 		q.leaseStale = false
 		if s.leases[s.self(int(p))] >= Ended {
 			q.term = closed
@@ -118,7 +118,7 @@ func (s *state) renewed(r rules, p uint8) {
 	}
 }
 
-// written takes the answer to a write.
+// written processes the answer to a write.
 func (s *state) written(p uint8) {
 	q := &s.processes[p]
 	w := q.write
@@ -129,7 +129,7 @@ func (s *state) written(p uint8) {
 		q.write = request{}
 		s.leave(p)
 		return
-	case w.kind == endWrite: // the answer to a refused one is read
+	case w.kind == endWrite: // after a refused write, the process reads the Lease
 		q.sights[w.target] = sightOf(s.leases[w.target])
 	}
 	q.write = request{}
