@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// askServer asks the server about writes that the caches do not show, one key at a time.
+// askServer asks the server about writes that the caches do not show, for one key at a time.
 func (r *run[T]) askServer() {
 	for {
 		if key, ok := r.barrier.toAsk(); ok {
@@ -50,7 +50,7 @@ func (r *run[T]) askAbout(ctx context.Context, key string) {
 }
 
 // hasLeft reports whether an object that the informer deleted still exists: it has left the
-// selection, or its namespace is not among those of the informer any more.
+// selection, or its namespace is no longer one of the informer's.
 func (r *run[T]) hasLeft(last metav1.Object) (bool, error) {
 	primary := r.c.all()[0]
 	if _, held := primary.Reached(last.GetNamespace()); !held {

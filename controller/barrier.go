@@ -149,7 +149,7 @@ func (b *barrier[T]) wrote(w *awaited, version string) {
 	raise(b.newest, w.by.resource().GroupResource().String(), version)
 }
 
-// show notes that a write is not waited for any more.
+// show records that no call waits for a write any more.
 func (b *barrier[T]) show(w *awaited) {
 	if !w.shown {
 		w.shown = true
@@ -280,7 +280,7 @@ func (b *barrier[T]) event(ch *change) (wake []string) {
 		if !w.echoed && w.made(*ch) {
 			ch.writer, ch.sent, w.echoed = p.key, w.sent, true
 		} else if order, ok := delta.CompareDecimal(ch.version, w.Version); ok && order > 0 && !w.Gone {
-			w.echoed = true // it does not come any more
+			w.echoed = true // the event does not come any more
 		}
 		b.look(w, b.now())
 		if p.parked && p.open == 0 && open > 0 {

@@ -61,15 +61,15 @@
 //	 2. A slot opens when the caches have reached the versions that its last owner has left; after a
 //	    crash, those of the server. The waits are bounded as at the beginning of a term. Then each key is
 //	    called once.
-//	 3. A drain lets no more calls begin, waits for those that run, and then until the barrier holds no
+//	 3. A drain prevents further calls, waits for those that run, and then until the barrier holds no
 //	    key of the slots back. It leaves the newest versions at which own writes showed, or for which
 //	    the caches were waited for.
 //	 4. A closed slot keeps its keys, failures and ends of objects, and goes on with them if it is
 //	    served again. Drop forgets them: an end whose call had not succeeded is then left to
 //	    finalizers. Writes that do not show stay in the barrier until they do.
 //
-// With ManagerOptions.Slots, a run of a controller without slots is the time in which the group has this
-// process lead it: from Lead, whose versions it waits for, to Resign, which waits for its calls.
+// With ManagerOptions.Slots, a run of a controller without slots is the time in which this process
+// leads it: from Lead, whose versions it waits for, to Resign, which waits for its calls.
 //
 // # Concurrency properties
 //

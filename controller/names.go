@@ -22,7 +22,7 @@ func (n *Names) String() string {
 	return strings.Join(*n, ",")
 }
 
-// Set takes names that are separated by commas, in the place of those before.
+// Set replaces the names by those of a list with commas.
 func (n *Names) Set(text string) error {
 	*n = nil
 	for name := range strings.SplitSeq(text, ",") {

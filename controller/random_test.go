@@ -97,7 +97,7 @@ func (w *randomWorld) run() {
 	}
 }
 
-// step does one thing.
+// step makes one random change.
 func (w *randomWorld) step() {
 	key := w.keys[w.number(len(w.keys))]
 	s := w.subjects[w.number(len(w.subjects))]

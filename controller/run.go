@@ -318,7 +318,7 @@ func (r *run[T]) checkStaleness() {
 	}
 }
 
-// end stops the intake, waits for the calls and ends everything.
+// end prevents further calls, waits for the running ones and ends all goroutines.
 func (r *run[T]) end() error {
 	r.stop(nil)
 	r.mu.Lock()

@@ -189,8 +189,8 @@ func (r *run[T]) isCurrent() bool {
 	return r.stale.Load() == nil && !r.isTermOver() && !slices.ContainsFunc(r.c.all(), (*follower[T]).isCutOff)
 }
 
-// isCutOff reports whether the changes of an informer that calls need have not come for longer than a key
-// of a slot in order may wait: the server cannot be reached, or does not let it list and watch.
+// isCutOff reports whether an informer that calls need has failed to list and watch for longer than a
+// key of a slot in order may wait.
 func (f *follower[T]) isCutOff() bool {
 	h := f.informer.Health()
 	return !f.optional && h.Failures > 0 && !h.FailingSince.IsZero() && time.Since(h.FailingSince) > lateAfter

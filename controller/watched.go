@@ -351,7 +351,7 @@ func (f *field) rest() {
 	}
 }
 
-// hasSigns reports whether a field flaps or changes in a row of calls, be it only a few times.
+// hasSigns reports whether a field flaps or changes in a row of calls, even if only a few times.
 func (o *watchedObject) hasSigns() bool {
 	for _, f := range o.fields {
 		if f.undone.times > 0 || f.looped.times >= clearedAfter-1 {

@@ -23,7 +23,7 @@ const (
 // planner holds the state of earlier plans that the next ones need.
 type planner struct {
 	tried  map[protocol.Move]time.Time // the times of moves that were written, and have not succeeded
-	uneven [2]time.Time                // since when slots and controllers are uneven; zero if they are not
+	uneven [2]time.Time                // since when slots and controllers are uneven; zero: even
 	loads  map[int]float64             // of slots, as their owners have reported last
 }
 

@@ -203,7 +203,7 @@ func kindOfError(err error) string {
 	return "other"
 }
 
-// step does one random thing and compares.
+// step takes one random action and compares.
 func (p *pair) step() {
 	switch n := p.random.IntN(20); {
 	case n < 9:

@@ -16,7 +16,7 @@
 //  1. The factory looks for an informer of the same Go type. The first call decides which
 //     informer it is; every later call returns the same.
 //  2. InformerFor runs its caller's function, as in client-go: it may select by fields, as
-//     kube-scheduler's does for pods, which the factory cannot see.
+//     kube-scheduler's does for pods, and the factory does not know this.
 //  3. A group accessor and ForResource take the row of the resource from the generated table.
 //     With a *kubernetes.Clientset the informer reads through its REST client, with Tidings'
 //     source and decoder. Any other client, such as a fake, is read through its own typed

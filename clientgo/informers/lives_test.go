@@ -101,7 +101,7 @@ func (l *lives) note(format string, args ...any) {
 
 var livesNames = []string{"config maps", "deployments", "pods"}
 
-// step does one random thing.
+// step takes one random action.
 func (l *lives) step() {
 	name := livesNames[l.random.IntN(len(livesNames))]
 	switch n := l.random.IntN(100); {

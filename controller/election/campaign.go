@@ -40,7 +40,7 @@ func (e *Elector) isProven() bool {
 }
 
 // waitFree waits until the Lease may be taken, and reports whether ctx goes on. A random wait at
-// the end lets one of many standbys be first, and the others see it.
+// the end makes one of many standbys the first, and the others observe its write.
 func (e *Elector) waitFree(ctx context.Context) bool {
 	for waited := false; ctx.Err() == nil; {
 		held := e.held()

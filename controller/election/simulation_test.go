@@ -50,8 +50,8 @@ func (w *world) history(random *rand.Rand) (terms, lost int) {
 	return w.check(all)
 }
 
-// check wants no two terms to overlap, all identities to differ, and one term to be open at the
-// end.
+// check checks that no two terms overlap, that all identities differ, and that one term is open
+// at the end.
 func (w *world) check(all []*candidate) (terms, lost int) {
 	var spans []span
 	for _, c := range all {

@@ -30,7 +30,7 @@
 //  4. Each attempt with a call or a term has a timeout parameter, so that the server ends it: the
 //     least of [Options].Timeout, the caller's timeout and deadline, and the time until the term
 //     closes if it is not renewed. The client waits a second longer, but not beyond the fence.
-//  5. When the term closes, its attempts on the way end with ErrFenced. All connections of the
+//  5. When the term closes, its attempts under way end with ErrFenced. All connections of the
 //     guard's clients are closed then, and bytes that the system has not sent yet are dropped.
 //     Other requests on these connections fail too.
 //

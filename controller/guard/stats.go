@@ -10,8 +10,8 @@ type Health struct {
 // Health describes the guard.
 func (g *Guard) Health() Health { return Health{g.Host(), g.Stats()} }
 
-// Stats counts the writes that a guard has seen since it was made, by their outcome. Requests that store nothing,
-// such as reads, dry runs and reviews, are not counted.
+// Stats counts the writes that a guard has seen since it was made, by their outcome. Requests that
+// store nothing, such as reads, dry runs and reviews, are not counted.
 type Stats struct {
 	// Sent counts the attempts that were sent, with and without a call.
 	Sent uint64 `json:"sent"`

@@ -30,8 +30,8 @@ func (s state) before(other state) bool {
 	return ok && order < 0
 }
 
-// history has the last states that a source has delivered. They may be on their way to the
-// cache, or replaced there, or deleted.
+// history has the last states that a source has delivered. They may not have reached the cache
+// yet, or be replaced there, or deleted.
 type history struct {
 	young, old generation
 	objects    [maxObjects]stateWithObject // a ring

@@ -58,7 +58,7 @@ type entry struct {
 	reasons    uint32 // the first reason
 	timer      uint32 // the place in the heap + 1; 0 without one
 	failures   count  // in a row
-	untold     count  // the asks whose reasons were left out
+	untold     count  // the number of asks whose reasons were left out
 	state      State
 	band       Band // while it is Queued, the band; otherwise the most urgent band requested
 	marks      marks

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// maxFlows is the number of flows in Stats, the ones with the most keys.
+// maxFlows is the number of flows in Stats: those with the most queued keys.
 const maxFlows = 10
 
 // Stats are the figures of a queue at one moment.
