@@ -18,7 +18,7 @@ import (
 	"github.com/tidings-go/tidings/bench/internal/stack"
 )
 
-// specName returns the part of a benchmark's name that says what its server does.
+// specName returns the part of a benchmark's name that describes the server.
 func specName(s server.Spec, listerWatcher bool) string {
 	name := fmt.Sprintf("%s=%d/%s/", s.Kind, s.Objects, s.Encoding)
 	if s.Paged {
@@ -83,7 +83,7 @@ type syncCase struct {
 	listerWatcher bool
 }
 
-// stacks returns the stacks that can read what the server has. The drop-in has no client that
+// stacks returns the stacks that can read the server's objects. The drop-in has no client that
 // decodes custom resources into structs.
 func (c *syncCase) stacks() []stack.Stack {
 	if c.Kind == objects.Databases || c.Kind == objects.UnlikeDatabases {

@@ -18,7 +18,7 @@ const (
 	slack   = 16
 )
 
-// cost is what one operation allocates.
+// cost is the allocation of one operation.
 type cost struct{ bytes, allocations float64 }
 
 // result is the cost of one benchmark in several runs.

@@ -12,8 +12,9 @@ import (
 // Instances is how many databases a workload has: a hundred workloads have 2,000.
 const Instances = 20
 
-// Database is an object of a custom resource of about 5 KB in JSON, with what those of operators
-// have: a template of pods, references, conditions. Each Type makes a Go type of its own.
+// Database is an object of a custom resource of about 5 KB in JSON, with parts that are common in
+// those of operators: a template of pods, references, conditions. Each Type makes a Go type of its
+// own.
 type Database[Type any] struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -21,7 +22,7 @@ type Database[Type any] struct {
 	Status            DatabaseStatus `json:"status"`
 }
 
-// DatabaseSpec is what is wanted.
+// DatabaseSpec is the desired state of a database.
 type DatabaseSpec struct {
 	Class      string                 `json:"class"`
 	Host       string                 `json:"host"`
@@ -56,7 +57,7 @@ type DatabaseParameter struct {
 	Value string `json:"value,omitempty"`
 }
 
-// DatabaseStatus is what there is.
+// DatabaseStatus is the observed state of a database.
 type DatabaseStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Phase              string             `json:"phase,omitempty"`

@@ -23,8 +23,8 @@ type random struct{ *rand.Rand }
 // seed is the seed of everything that differs between runs of another seed.
 const seed = 1
 
-// randomOf returns the random numbers of one object: of the object of a number among those
-// that what names.
+// randomOf returns the random numbers of one object, the one with a number among the objects named
+// what.
 func randomOf(what string, number int) random { return seeded(seed, what, number) }
 
 func seeded(seed uint64, what string, number int) random {

@@ -57,7 +57,7 @@ func Handler(all ...*Encoded) http.Handler {
 	return mux
 }
 
-// discovery answers what a client asks to find the resources of a group and version.
+// discovery answers a client's requests for the resources of a group and version.
 func discovery(mux *http.ServeMux, all []*Encoded) {
 	lists := map[string]*metav1.APIResourceList{}
 	for _, e := range all {
@@ -97,7 +97,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list returns the list to send, and what ends the watches after it.
+// list returns the list to send, and the channel that ends the watches after it.
 func (h *handler) list() (list, <-chan struct{}) {
 	select {
 	case <-h.relisted:

@@ -17,5 +17,5 @@
 //
 // # Memory
 //
-// An informer adds a few closures per handler to what its stack holds.
+// An informer adds a few closures per handler to the memory of its stack.
 package stack
