@@ -16,7 +16,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// connectDelay is longer than the time after which watch says what it waits for.
+// connectDelay is longer than the time after which watch prints a note that it connects.
 const connectDelay = 1200 * time.Millisecond
 
 func TestWatchRefused(t *testing.T) {
@@ -332,7 +332,7 @@ func TestWatchOfSeveralNamespaces(t *testing.T) {
 	}
 }
 
-// TestWatchGoesOnWithoutForbiddenTypes, but does not wait for what cannot be seen.
+// TestWatchGoesOnWithoutForbiddenTypes, but does not wait for types that it cannot watch.
 func TestWatchGoesOnWithoutForbiddenTypes(t *testing.T) {
 	t.Parallel()
 	server := newCluster(t, widget(1))
