@@ -201,7 +201,7 @@ func (f *fleet) number(text string) uint64 {
 	return n
 }
 
-// watch notes what the replicas write, from a version on until ctx ends.
+// watch records the writes of the replicas, from a version on until ctx ends.
 func (f *fleet) watch(ctx context.Context, version string) {
 	seen := map[string]string{} // the last write by key
 	for ctx.Err() == nil {

@@ -26,9 +26,9 @@ func (s State) Version(key string) string { return follow.Version(s[key]) }
 
 // Follower is an informer with a handler.
 type Follower struct {
-	// Name says of what kind the informer is.
+	// Name is the name of the kind of the informer.
 	Name string
-	// Namespaces are those it follows; none means all.
+	// Namespaces are the followed namespaces; none means all.
 	Namespaces []string
 
 	tidingstest.Informer
