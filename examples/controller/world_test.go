@@ -96,7 +96,7 @@ func (w *world) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// list returns what the server has of a resource of the group apps.
+// list returns the objects of a resource of the group apps on the server.
 func list[T any](w *world, resource string) (all []T) {
 	w.Helper()
 	objects, _, err := w.server.List(w.Context(), appsv1.SchemeGroupVersion.WithResource(resource),

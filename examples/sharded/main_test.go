@@ -109,7 +109,7 @@ func (r *run) expect(pattern string) []string {
 	}
 }
 
-// errors waits until the program and its replicas have ended, and returns what they wrote.
+// errors waits until the program and its replicas have ended, and returns their error output.
 func (r *run) errors() string {
 	r.Helper()
 	select {
