@@ -15,9 +15,9 @@ import (
 	"github.com/tidings-go/tidings/internal/follow"
 )
 
-// quiet is how long after the last fault everything must be in step again: a streamed
-// list that lost its end is given up when it outlives its timeout of up to ten minutes and
-// the half minute of grace, and what failed before is tried again within one.
+// quiet is the time after the last fault within which all caches must agree with the server. A
+// streamed list that lost its end is given up after its timeout of up to ten minutes and half a
+// minute of grace. Failed requests are tried again within a minute.
 const quiet = 15 * time.Minute
 
 // settle ends all faults and gives the informers time to come into step.
