@@ -301,8 +301,8 @@ func rewind(w *world) {
 	}
 }
 
-// lose removes a resource and restores it without objects. The user creates again what the
-// user created.
+// lose removes a resource and restores it without objects. The user creates the user's objects
+// again.
 func (w *world) lose(resource schema.GroupVersionResource) {
 	w.t.Helper()
 	var again []runtime.Object
