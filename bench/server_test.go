@@ -315,7 +315,7 @@ func benchmarkRelist(b *testing.B, s stack.Stack, t stack.Target) {
 
 // relistChanges counts the notifications of a relist.
 type relistChanges struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the rest
 	on   bool       // the first list is over
 	got  server.Counts
 	want server.Counts
@@ -357,7 +357,7 @@ func (c *relistChanges) String() string {
 	return fmt.Sprintf("the handler's changes are %+v, want %+v", c.got, c.want)
 }
 
-// readTimes says how long reads took.
+// readTimes are the times of reads.
 type readTimes struct {
 	all, missing  int
 	longest, slow time.Duration // slow is the sum of those over a millisecond

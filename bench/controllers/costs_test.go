@@ -23,7 +23,7 @@ func pick[T any](tiny, quick, full T) T {
 	panic("-size is one of tiny, quick and full")
 }
 
-// waitLimit is how long a case waits for anything.
+// waitLimit bounds the waits of a case.
 const waitLimit = 10 * time.Minute
 
 // cost is a row of figures that depend on the machine.

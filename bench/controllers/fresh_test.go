@@ -13,7 +13,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// watchDelay is how late events come.
+// watchDelay is the delay of late events.
 const watchDelay = 500 * time.Millisecond
 
 // delayWatches makes every event late.

@@ -21,9 +21,9 @@ type division struct {
 // shardCase is an event among three replicas.
 type shardCase struct {
 	name string
-	// happens lets it happen, and returns the replicas that are left.
+	// happens makes the event happen, and returns the number of replicas that are left.
 	happens func(w *world, d divider, o *owners, three []*replica) (left int)
-	// unowned bounds that of Tidings.
+	// unowned bounds the longest unowned time with Tidings.
 	unowned time.Duration
 }
 

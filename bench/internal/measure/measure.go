@@ -59,7 +59,7 @@ func (u Usage) Report(b *testing.B, n int, thing string) {
 // LiveHeap collects garbage and returns the bytes of the objects that are left.
 func LiveHeap() float64 {
 	runtime.GC()
-	runtime.GC() // frees what finalizers and pools released in the first
+	runtime.GC() // frees the memory that finalizers and pools released in the first
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return float64(stats.HeapAlloc)

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Instances is how many databases a workload has: a hundred workloads have 2,000.
+// Instances is the number of databases of a workload: a hundred workloads have 2,000.
 const Instances = 20
 
 // Database is an object of a custom resource of about 5 KB in JSON, with parts that are common in
@@ -35,7 +35,7 @@ type DatabaseSpec struct {
 	Parameters []DatabaseParameter    `json:"parameters,omitempty"`
 }
 
-// DatabaseStorage says where data is kept.
+// DatabaseStorage is the storage of a database.
 type DatabaseStorage struct {
 	Size        resource.Quantity                   `json:"size"`
 	ClassName   *string                             `json:"className,omitempty"`
@@ -132,7 +132,7 @@ func (l *DatabaseList[Type]) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// DatabaseTypes is how many Go types of databases there are.
+// DatabaseTypes is the number of Go types of databases.
 const DatabaseTypes = 20
 
 // databaseType is one of them.
