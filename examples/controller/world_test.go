@@ -39,7 +39,7 @@ func (w *world) fatal(err error) {
 // replica is the program, with a user agent of its own.
 type replica struct {
 	*program
-	stop func() error // returns what Run does
+	stop func() error // returns the error of Run
 }
 
 func (w *world) start(userAgent string) *replica {

@@ -16,8 +16,8 @@ import (
 	webv1 "github.com/tidings-go/tidings/examples/operator/api/v1"
 )
 
-// retryAfter is when a write is tried again that the server refused because the cache
-// was behind. It is short, since the cache is about to hear of it.
+// retryAfter is the time after which a write is tried again that the server refused because the
+// cache was behind. It is short, since the cache is about to receive the change.
 const retryAfter = 100 * time.Millisecond
 
 // reconciler fits the objects in the namespace of a Website to the Website. It reads from the

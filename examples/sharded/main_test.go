@@ -25,7 +25,7 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// maxWait is how long the program may take for a line, or for its end.
+// maxWait bounds the time until a line of the program, or its end.
 const maxWait = 2 * time.Minute
 
 // build builds the program, with the race detector if the test has it.

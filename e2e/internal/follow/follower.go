@@ -39,7 +39,7 @@ type Follower struct {
 // limit bounds the list of differences.
 const limit = 20
 
-// Rewind says that the server may go back to earlier states.
+// Rewind allows the server to go back to earlier states.
 func (f *Follower) Rewind() { f.handler.Rewind(true) }
 
 // FailedAt returns when the informer has last failed to reach the server: the earliest of

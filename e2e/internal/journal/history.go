@@ -97,7 +97,7 @@ type span struct {
 	drained time.Duration
 }
 
-// end is when nobody may call for the slot any more.
+// end returns the time from which no member may call for the slot.
 func (s *span) end() time.Duration {
 	if s.drained != 0 {
 		return min(s.drained, s.term.end)
@@ -219,7 +219,7 @@ func (c *checker) serve(e Entry, serving map[int]*span) {
 	}
 }
 
-// drain takes note of a drain, or of its end.
+// drain records a drain, or its end.
 func drain(e Entry, serving map[int]*span) {
 	for n := range e.Epochs {
 		s := serving[n]

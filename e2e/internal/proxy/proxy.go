@@ -208,7 +208,7 @@ func (p *Proxy) pipe(from, to net.Conn, fromServer bool, silence <-chan struct{}
 	}
 }
 
-// hold waits as Part says, and for bytes of the server as Delay and Swallow do.
+// hold waits for the end of Part, and for bytes of the server also as Delay and Swallow require.
 func (p *Proxy) hold(fromServer bool) {
 	p.mu.Lock()
 	delay, swallow, parted := p.delay, p.swallow, p.parted

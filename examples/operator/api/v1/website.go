@@ -17,7 +17,7 @@ type Website struct {
 type WebsiteSpec struct {
 	// Page is the HTML that is shown.
 	Page string `json:"page"`
-	// Replicas is how many web servers show it; 0 means that none runs.
+	// Replicas is the number of web servers that show it; 0 means none.
 	Replicas int32 `json:"replicas"`
 }
 
@@ -27,7 +27,7 @@ type WebsiteStatus struct {
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// ConfigMap is the name of the config map that holds the page.
 	ConfigMap string `json:"configMap,omitempty"`
-	// ReadyReplicas is how many web servers are ready.
+	// ReadyReplicas is the number of ready web servers.
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 }
 
