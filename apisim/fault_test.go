@@ -122,7 +122,7 @@ func TestDroppedAndLostAnswers(t *testing.T) {
 		maps := client.CoreV1().ConfigMaps("default")
 		for i, test := range []struct {
 			fault Fault
-			made  bool // what was asked for is done
+			made  bool // the write is carried out
 			fails bool // the client knows that something went wrong
 			code  int32
 		}{

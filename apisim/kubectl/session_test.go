@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the sessions anew, with what kubectl prints now")
 
-// commandTimeout is how long a command may take; each takes a fraction of a second.
+// commandTimeout bounds the time of a command; each takes a fraction of a second.
 const commandTimeout = time.Minute
 
 // TestSessions replays each session and compares the output of kubectl.
@@ -101,7 +101,7 @@ func firstDifference(got, want string) string {
 type step struct {
 	head    string // comments and the line of the command, as they are written
 	command string // empty for comments at the end
-	output  string // what is expected
+	output  string // expected
 }
 
 func parse(text string) []step {

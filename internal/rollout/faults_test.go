@@ -28,7 +28,7 @@ type fault struct {
 	loses bool
 }
 
-// duration is how long a fault lasts after the change.
+// duration is the time for which a fault lasts after the change.
 const duration = 90 * time.Second
 
 // TestLifeOfAReplicaSetUnderEachFault leads a replica set through the scenario, each step of

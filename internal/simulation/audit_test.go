@@ -76,8 +76,8 @@ func (w *world) auditSubject(s *subject) {
 	s.lists, s.audited = health.Lists, true
 }
 
-// auditChecker compares the events of a handler with the cache and the writes. resumed
-// says that no list has taken the place of events since the last audit.
+// auditChecker compares the events of a handler with the cache and the writes. resumed means that
+// no list has taken the place of events since the last audit.
 func (w *world) auditChecker(
 	s *subject, h *checker, cache map[string]string, resumed bool, expected map[string][]edge,
 ) {

@@ -297,7 +297,7 @@ func (w *world) settle() {
 		w.restartEnded()
 		time.Sleep(time.Second)
 		if n%60 == 0 {
-			w.collectGarbage() // what was sent in an earlier term, and applied after the end of its owner
+			w.collectGarbage() // Secrets of writes that were applied after the end of their owner
 		}
 	}
 	wanted := map[string]string{}

@@ -195,7 +195,7 @@ func TestWatchUntil(t *testing.T) {
 		t.Errorf("the change that ended it is not the last line: %s", s.out)
 	}
 
-	for _, args := range []string{ // what is true at the start
+	for _, args := range []string{ // conditions that hold at the start
 		"pods --until condition=Ready", "pod/web-1 --until jsonpath={.status.phase}=Running",
 		"pods web-1 --until create", "pods web-3 --until delete", "services,configmaps -A --until delete",
 		"pods -A --until condition=ready --initial=false -o json --timeout 1m",
