@@ -263,7 +263,7 @@ func RefuseStreams() Fault {
 	return Fault{name: "RefuseStreams", begin: func(c *inflight, _ *Injection) { c.refuseStreams = true }}
 }
 
-// ExpireTokens answers requests with a continue token with the error that it is too old.
+// ExpireTokens answers requests that have a continue token with an error: the token is too old.
 func ExpireTokens() Fault {
 	return Fault{name: "ExpireTokens", begin: func(c *inflight, _ *Injection) { c.expireTokens = true }}
 }
@@ -279,8 +279,8 @@ func EmptyPages() Fault {
 	}}
 }
 
-// RepeatTokens answers requests with a continue token with the same token, so that their client
-// never reaches the end.
+// RepeatTokens answers requests that have a continue token with that token again, so that their
+// client never reaches the end.
 func RepeatTokens() Fault {
 	return Fault{name: "RepeatTokens", begin: func(c *inflight, _ *Injection) {
 		c.badPage = func(page *listPage, _ position, token string) {

@@ -10,8 +10,9 @@
 //
 //  1. A line "$ kubectl …" is a command. The lines up to the next command are its output, with the
 //     error stream after the rest. An exit status other than 0 is a last line "[exit N]".
-//  2. A command that ends in "&" runs in the background. The test waits for the lines after it. "$
-//     stop" waits for more lines and then ends the command. "$ end" waits until it ends by itself.
+//  2. A command that ends in "&" runs in the background. The test waits for the lines after it.
+//     "$ stop" waits for more lines and then ends the command. "$ end" waits until it ends by
+//     itself.
 //  3. Lines that begin with "#" are comments.
 //  4. "EDIT='OLD => NEW'" before a command gives it an editor that replaces OLD by NEW.
 //  5. Ages are written as 0s, times as TIME and the server as SERVER. All other output, UIDs

@@ -52,7 +52,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	status, ok := err.(*problem.StatusError) // an error joined with another one needs a message
 	if err != nil && !(ok && status.Err == nil) {
 		if cmd.Hidden {
-			cmd = root // the hidden command is help
+			cmd = root // help and replica are hidden
 		}
 		message := view.Clean(s.named(problem.Message(err, cmd.CommandPath())), false)
 		fmt.Fprintln(s.Err, message) //nolint:errcheck // there is no other stream for it

@@ -353,7 +353,7 @@ func (d *demonstration) drawStatus(now, began time.Time) {
 	switch line := statusLine(d.screen, parts); {
 	case d.screen.Live():
 		d.screen.SetStatus(line)
-	case !d.o.isDivided: // the lines about the replicas replace it
+	case !d.o.isDivided: // with replicas, the lines about them replace it
 		d.screen.Print(line + "\n") //nolint:errcheck // the next change fails, too
 	}
 }

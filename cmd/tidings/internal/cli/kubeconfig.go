@@ -18,8 +18,8 @@ import (
 const (
 	// kubeconfigName is the name of the cluster, and of a context and its user.
 	kubeconfigName = "tidings"
-	// kubeconfigToken is the token. The servers require none, but kubectl asks for a user name
-	// without a token.
+	// kubeconfigToken is the token. The servers require none, but without a token kubectl
+	// asks for a user name.
 	kubeconfigToken = "none-needed"
 	// madeTokenPrefix is the prefix of the tokens that this program makes.
 	madeTokenPrefix = "tidings-"
