@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/util/keyutil"
 )
 
-// validity is how long certificates are valid. It begins an hour ago, for clocks that differ.
+// validity is the time for which a certificate is valid from now on. Its validity begins an hour
+// ago, for clocks that differ.
 const validity = 365 * 24 * time.Hour
 
 // authority signs the certificates of a server and of its users.
@@ -42,7 +43,7 @@ func newAuthority() (*authority, error) {
 	return &authority{certificate: certificate, key: key, pem: encode(certificate.Raw)}, nil
 }
 
-// server returns the certificate of a server at an address of this machine.
+// server returns the certificate of a server at the loopback address.
 func (a *authority) server() (pair, error) {
 	return a.sign(x509.Certificate{
 		Subject:     pkix.Name{CommonName: "kube-apiserver"},

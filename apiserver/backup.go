@@ -7,11 +7,11 @@ import (
 	"os"
 )
 
-// Backup copies all data, and returns a function that restores the copy and may be called
-// more than once. Both kill the server, as [Server.Kill] does, and start it again at the
-// same address. After a restore resource versions continue from those of the backup, so
-// that clients see known versions again, as after a restore of etcd without
-// --bump-revision. Kill servers of AddInstance before a restore. Close deletes backups.
+// Backup copies all data. It returns a function that restores the copy and may be called more than
+// once. Both kill the server, as [Server.Kill] does, and start it again at the same address. After
+// a restore, resource versions continue from those of the backup. Clients then see known versions
+// again, as after a restore of etcd without --bump-revision. Kill servers of AddInstance before a
+// restore. Close deletes backups.
 func (s *Server) Backup(ctx context.Context) (restore func(context.Context) error, err error) {
 	if s.storage != nil {
 		return nil, errors.New("apiserver: the server has no etcd: back up the one that has")
@@ -33,7 +33,7 @@ func (s *Server) Backup(ctx context.Context) (restore func(context.Context) erro
 	}, nil
 }
 
-// replaceLocked makes a directory a copy of another one while the server does not run.
+// replaceLocked replaces a directory by a copy of another one while the server does not run.
 func (s *Server) replaceLocked(ctx context.Context, directory, by string) error {
 	if err := s.killLocked(); err != nil {
 		return err

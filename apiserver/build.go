@@ -27,10 +27,10 @@ var recipe embed.FS
 // unbuilt is the line that keeps main.go out of the module that this package is in.
 const unbuilt = "//go:build ignore\n"
 
-// Build returns the path of the server's program, and builds it first if this user has not
-// yet: that takes minutes, see the package's documentation. It needs the go command and,
-// for modules that are not in the module cache, the proxies of GOPROXY. Processes may build
-// at the same time.
+// Build returns the path of the server's program. It builds the program first if the user's cache
+// directory does not have it, which takes minutes: see the package's documentation. It needs the go
+// command and, for modules that are not in the module cache, the proxies of GOPROXY. Several
+// processes may build at the same time.
 func Build(ctx context.Context) (string, error) {
 	files, sum, err := module()
 	if err != nil {
@@ -70,7 +70,7 @@ func module() (map[string][]byte, string, error) {
 	return files, hex.EncodeToString(hash.Sum(nil)[:6]), nil
 }
 
-// write writes the files, each as a whole: others may be reading them.
+// write writes the files, each as a whole: another process may be reading them.
 func write(dir string, files map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -108,7 +108,7 @@ func compile(ctx context.Context, dir, program string) error {
 	return replace(program, func(path string) error {
 		build := exec.CommandContext(ctx, goCommand, "build", "-o", path, ".")
 		build.Dir = dir
-		// The caller's flags and workspace are not for this module.
+		// The caller's flags and workspace do not apply to this module.
 		build.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 		if out, err := build.CombinedOutput(); err != nil {
 			if ctx.Err() != nil {

@@ -7,29 +7,29 @@
 //	   └─▶ *Server: Config, Kill, Restart, Backup ─────┘
 //	         AddInstance ──▶ another kube-apiserver ──▶ the same etcd
 //
-// # What it costs
+// # Costs
 //
-// The first build compiles the API server from its sources, which takes about six minutes
-// on two cores; give that first test the time with -timeout, or call [Build] before. What
-// was compiled stays in Go's build cache and the program in the user's cache directory.
-// From then on a server starts in two or three seconds, and takes about 300 MB. So does another one
-// before the same etcd.
+// The first build compiles the API server from its sources, which takes about six minutes on two
+// cores. Give that first test the time with -timeout, or call [Build] before. The compiled packages
+// stay in Go's build cache, and the program in the user's cache directory. From then on a server
+// starts in two or three seconds, and takes about 300 MB. So does another server before the same
+// etcd.
 //
-// # What runs
+// # The server
 //
 //  1. The versions are those of [Version], and do not depend on your go.mod.
 //  2. Etcd listens on a Unix socket only, and does not sync its files: its data survives
 //     a server that is killed, and not a machine that loses power.
 //  3. Authentication is by client certificates, see [Server.ConfigFor]; authorisation is RBAC.
-//  4. No controllers run: objects have no defaults that controllers give, and garbage is
-//     not collected. The admission plugin ServiceAccount, which would wait for one of them,
-//     is off unless Options.Arguments name what is off themselves.
-//  5. Privileged containers are allowed, as clusters usually have it; Options.Arguments can
-//     say --allow-privileged=false.
+//  4. No controllers run. Objects have no defaults that controllers set, and garbage is not
+//     collected. The admission plugin ServiceAccount waits for a controller, so it is disabled,
+//     unless Options.Arguments have a --disable-admission-plugins of their own.
+//  5. Privileged containers are allowed, as in most clusters. Options.Arguments can set
+//     --allow-privileged=false.
 //
 // # Concurrency properties
 //
-// The methods of a [Server] may be called from any goroutine. Servers share nothing but
-// the program, so that tests may have one each. A server ends with the test process, also
-// when that is killed.
+// The methods of a [Server] may be called from any goroutine. Servers share nothing but the
+// program, so each test may have one. A server ends with the test process, also when that is
+// killed.
 package apiserver

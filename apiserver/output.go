@@ -5,17 +5,17 @@ import (
 	"sync"
 )
 
-// outputLimit is how many bytes of the output of a server are kept.
+// outputLimit is the number of bytes of the output of a server that are kept.
 const outputLimit = 16 << 10
 
-// output keeps its last bytes.
+// output keeps the last bytes of the output of a server.
 type output struct {
 	mu   sync.Mutex // guards end
 	end  []byte
-	next io.Writer // gets it too, unless nil
+	next io.Writer // receives all bytes; may be nil
 }
 
-// Write keeps the end of p, and hands p on.
+// Write keeps the end of p, and writes p to next.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	o.end = append(o.end, p...)

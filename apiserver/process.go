@@ -8,12 +8,12 @@ import (
 	"os/exec"
 )
 
-// process is a run of the program. Its goroutine waits for its end.
+// process is a run of the program. Its goroutine waits for the end of the run.
 type process struct {
 	command  *exec.Cmd
-	lifeline io.Closer // the program ends when it is closed, also by the end of this process
+	lifeline io.Closer // the program ends when it is closed, as at the end of this process
 	ended    chan struct{}
-	err      error // how it ended; set when ended is closed
+	err      error // the reason of the end; set when ended is closed
 }
 
 func start(program string, arguments []string, output io.Writer) (*process, error) {
@@ -37,7 +37,7 @@ func start(program string, arguments []string, output io.Writer) (*process, erro
 	return p, nil
 }
 
-// failure returns how the process has ended by itself, nil while it runs.
+// failure returns the error with which the process ended by itself, nil while it runs.
 func (p *process) failure() error {
 	select {
 	case <-p.ended:

@@ -20,47 +20,47 @@ import (
 )
 
 const (
-	// readyTimeout is how long a server may take until it is ready; it takes two or
-	// three seconds where nothing else runs.
+	// readyTimeout bounds the start of a server, which takes two or three seconds on an idle
+	// machine.
 	readyTimeout = 2 * time.Minute
-	// readyInterval is how often readiness is checked.
+	// readyInterval is the period of the checks whether a server is ready.
 	readyInterval = 50 * time.Millisecond
-	// attempts is how many ports are tried: one that was free may be taken by another
-	// process before the server has it.
+	// attempts is the number of ports that are tried. Another process may take a free port before
+	// the server listens on it.
 	attempts = 5
 )
 
 // Options are the choices of a [Server]. The zero value is ready.
 type Options struct {
-	// Arguments are more flags of kube-apiserver, such as "--feature-gates=…". They
-	// come after those that the package sets.
+	// Arguments are additional flags of kube-apiserver, such as "--feature-gates=…". They come
+	// after the flags that the package sets.
 	Arguments []string
-	// Output gets what the server prints, from one goroutine; nil keeps the end of it
-	// for errors and failed tests.
+	// Output receives the output of the server, and of each one of AddInstance from a goroutine of
+	// its own; nil discards it. Errors and the logs of failed tests have the end of the output.
 	Output io.Writer
 }
 
-// Server is a kube-apiserver and its etcd, in a process of their own. [New] and [Start]
-// make it. [Server.AddInstance] makes a server without an etcd, which uses that of another server.
+// Server is a kube-apiserver and its etcd, in a process of their own. [New] and [Start] make it.
+// [Server.AddInstance] makes a server without an etcd, which uses the etcd of another server.
 type Server struct {
-	storage   *Server // has the etcd; nil for a server with its own
+	storage   *Server // the server with the etcd; nil for a server with its own
 	options   Options
 	program   string
-	dir       string // has certificates, sockets and data
+	dir       string // for certificates, sockets and data
 	port      int
 	authority *authority
 	admin     *rest.Config
 	output    output
 
 	mu      sync.Mutex // held while the server starts or ends; guards the rest
-	backups int        // how many were made
+	backups int        // the number of the last one
 	running *process   // nil while it does not run
 	closed  bool
 	others  []*Server // before the same etcd
 }
 
-// New starts a server and returns when it is ready. ctx ends the wait, and not the server:
-// Close does. The first call on a machine builds the server, see [Build].
+// New starts a server and returns when it is ready. The end of ctx ends the wait, but not the
+// server: that ends with Close. The first call on a machine builds the server, see [Build].
 func New(ctx context.Context, o Options) (*Server, error) {
 	program, err := Build(ctx)
 	if err != nil {
@@ -81,10 +81,10 @@ func New(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-// AddInstance starts another kube-apiserver before the etcd of this server, with its options, in a
-// process and at an address of its own, and returns when it is ready. The server that it returns
-// may be killed and started again without the other one; it has no Backup. ctx ends the wait. Close
-// of this server, which has to run, closes it too.
+// AddInstance starts another kube-apiserver before the etcd of this server, which has to run. The
+// new server has the same options, and a process and an address of its own. AddInstance returns
+// when it is ready, and stops waiting when ctx ends. The new server may be killed and started again
+// without this one; it has no Backup. Close of this server closes it too.
 func (s *Server) AddInstance(ctx context.Context) (*Server, error) {
 	i := &Server{
 		storage: s, options: s.options, program: s.program, dir: s.dir, authority: s.authority,
@@ -154,13 +154,13 @@ func (s *Server) choosePort() error {
 	return err
 }
 
-// URL returns the server's address, which stays the same when it is started again.
+// URL returns the server's address, which does not change when the server is started again.
 func (s *Server) URL() string {
 	return "https://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port))
 }
 
-// ConfigFor returns the configuration of a client of a user in some groups. RBAC rules
-// decide what the user may do: everything, in the group "system:masters".
+// ConfigFor returns the configuration of a client with the certificate of a user in some groups.
+// RBAC rules decide the user's permissions; the group "system:masters" has all of them.
 func (s *Server) ConfigFor(user string, groups ...string) (*rest.Config, error) {
 	client, err := s.authority.user(user, groups)
 	if err != nil {
@@ -175,15 +175,15 @@ func (s *Server) ConfigFor(user string, groups ...string) (*rest.Config, error) 
 	}, nil
 }
 
-// Config returns the configuration of a client that may do everything.
+// Config returns the configuration of a client with all permissions.
 func (s *Server) Config() *rest.Config { return rest.CopyConfig(s.admin) }
 
 // Etcd returns the endpoint of etcd, for its own client.
 func (s *Server) Etcd() string { return "unix://" + s.path("etcd") }
 
-// Kill ends the server as a crash does, with SIGKILL, and returns when it has ended. Its
-// data stays for [Server.Restart]. Kill does nothing to a server that does not run, and
-// returns an error if the server has ended by itself.
+// Kill ends the server as a crash does, with SIGKILL, and returns when it has ended. Its data stays
+// for [Server.Restart]. For a server that does not run, Kill does nothing. It returns an error if
+// the server has ended by itself.
 func (s *Server) Kill() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,8 +203,8 @@ func (s *Server) killLocked() error {
 	return p.kill()
 }
 
-// Signal sends a signal to the process of the server, such as SIGSTOP, and returns an error if
-// it does not run.
+// Signal sends a signal, such as SIGSTOP, to the process of the server. It returns an error if the
+// server does not run.
 func (s *Server) Signal(signal os.Signal) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -214,8 +214,8 @@ func (s *Server) Signal(signal os.Signal) error {
 	return s.running.command.Process.Signal(signal)
 }
 
-// Restart starts the server again, with the same data and at the same address, and returns
-// when it is ready. One that runs is killed before. ctx ends the wait.
+// Restart starts the server again, with the same data and at the same address, and returns when it
+// is ready. A server that runs is killed first. The end of ctx ends the wait.
 func (s *Server) Restart(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -313,8 +313,8 @@ func ready(ctx context.Context, client *http.Client, url string) error {
 	return nil
 }
 
-// Close ends the server, and those of AddInstance, and deletes its data. It may be called more
-// than once.
+// Close ends the server and those of AddInstance, and deletes the data. It may be called more than
+// once.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,15 +13,14 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// Start starts a server for a test, and ends it with the test. If the test has failed,
-// the last lines that the server printed are logged. The first call on a machine builds
-// the server, see [Build].
+// Start starts a server for a test, and ends it with the test. If the test has failed, the end of
+// the server's output is logged. The first call on a machine builds the server, see [Build].
 func Start(t TB) *Server {
 	t.Helper()
 	return Options{}.Start(t)
 }
 
-// Start starts a server of these options for a test, as the function of that name does.
+// Start starts a server with these options for a test, as the function of that name does.
 func (o Options) Start(t TB) *Server {
 	t.Helper()
 	s, err := New(t.Context(), o)

@@ -15,16 +15,16 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// The work of server-side apply is apimachinery's. The fields of an object have managers
-// from its first apply on: an object that was never applied costs nothing.
+// Package managedfields of apimachinery carries out server-side apply. The fields of an object have
+// managers from its first apply on: an object that was never applied costs nothing.
 
-// builtinTypes knows how the lists and maps of built-in types merge. Its schemas are parsed
-// when it is first needed.
+// builtinTypes describes the merging of the lists and maps of built-in types. Its schemas are
+// parsed at its first use.
 var builtinTypes = sync.OnceValue(func() managedfields.TypeConverter {
 	return applyconfigurations.NewTypeConverter(scheme.Scheme)
 })
 
-// fieldManager returns the keeper of the managers of fields, for writes of a subresource.
+// fieldManager returns the manager of the fields of the resource, for writes of a subresource.
 func (r *resource) fieldManager(subresource string) (*managedfields.FieldManager, error) {
 	reset := fieldpath.NewSet(fieldpath.MakePathOrDie("spec"))
 	if subresource == "" {
@@ -45,7 +45,7 @@ func (r *resource) fieldManager(subresource string) (*managedfields.FieldManager
 		mapConverter{}, mapConverter{}, creator, r.gvk(), r.gv(), subresource, ignored)
 }
 
-// mapConverter converts objects that are maps between versions, whose fields are the same.
+// mapConverter converts maps between versions of a resource, which have the same fields.
 type mapConverter struct{ runtime.ObjectConvertor }
 
 // ConvertToVersion returns a copy of an object in another version.
@@ -100,8 +100,8 @@ func (x *exchange) apply(given patch, o writeOptions) (object, error) {
 	return s.insertLocked(x.res, after, o)
 }
 
-// configuration returns the object in the body of an apply: a map, also for a built-in
-// type, as fields that are not set must stay so.
+// configuration returns the object in the body of an apply. It is a map, also for a built-in type,
+// so that fields that are not set remain absent.
 func (p patch) configuration(r *resource) (object, error) {
 	asMap := *r
 	asMap.typed = false
@@ -109,7 +109,8 @@ func (p patch) configuration(r *resource) (object, error) {
 	return obj, err
 }
 
-// setWholeSeconds leaves in the times of field managers what their encoding has room for.
+// setWholeSeconds removes the fractions of seconds, which JSON does not keep, from the times of
+// field managers.
 func setWholeSeconds(obj object) {
 	managers := slices.Clone(obj.GetManagedFields())
 	for i, m := range managers {
@@ -120,7 +121,7 @@ func setWholeSeconds(obj object) {
 	obj.SetManagedFields(managers)
 }
 
-// track records the manager of the fields that a write changes. An apply has done so.
+// track records the manager of the fields that a write changes. An apply has recorded it already.
 func (o writeOptions) track(r *resource, before, given, after object) error {
 	if o.applies {
 		after.SetManagedFields(given.GetManagedFields())
@@ -134,7 +135,7 @@ func (o writeOptions) track(r *resource, before, given, after object) error {
 	if err != nil {
 		return err
 	}
-	// The manager of fields works on the object itself, and needs its kind.
+	// The field manager works on the object itself, and needs its kind.
 	after.GetObjectKind().SetGroupVersionKind(r.gvk())
 	fields.UpdateNoErrors(withKind(clone(before), r.gvk()), after, o.manager)
 	setStoredForm(r, after)

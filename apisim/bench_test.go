@@ -66,8 +66,8 @@ func BenchmarkFanOut(b *testing.B) {
 	b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "writes/s")
 }
 
-// BenchmarkIdleWatches opens 10,000 watches of a type that nobody writes, and says what
-// each of them holds of the heap and of stacks, on both sides of its connection.
+// BenchmarkIdleWatches opens 10,000 watches of a type without writes, and reports the heap and
+// stacks of each, on both sides of its connection.
 func BenchmarkIdleWatches(b *testing.B) {
 	const watches = 10_000
 	server, err := New(Options{})

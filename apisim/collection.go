@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// collection holds the objects of a resource in all its versions, and its past events.
-// The server's lock guards it.
+// collection holds the objects of a resource, in all its versions, and its past events. The
+// server's lock guards it.
 type collection struct {
 	// definition is the name of the definition of the resource, "" for a resource without a
 	// definition.
@@ -23,21 +23,22 @@ type collection struct {
 	// dropped counts the events that left history. The position of a watch is an index in
 	// history plus dropped.
 	dropped int
-	// compacted is how many of them Compact dropped: a watch before them gets an error.
+	// compacted counts the dropped events up to the last Compact: a watch before them gets an
+	// error.
 	compacted int
 	changed   chan struct{} // closed at the next event
 }
 
 func newCollection() *collection { return &collection{changed: make(chan struct{})} }
 
-// wake makes the watches look at the collection.
+// wake wakes the watches, which then read the collection.
 func (c *collection) wake() {
 	close(c.changed)
 	c.changed = make(chan struct{})
 }
 
-// add appends an event. It drops old ones a tenth of the limit at a time, so that
-// appending stays cheap.
+// add appends an event. It drops a tenth of the limit of old events at a time, so that appending
+// stays cheap.
 func (c *collection) add(e *event, limit int) {
 	c.history = append(c.history, e)
 	if excess := len(c.history) - limit; excess > 0 {
@@ -69,8 +70,8 @@ func (c *collection) after(version uint64) int {
 	return sort.Search(len(c.history), func(i int) bool { return c.history[i].version > version })
 }
 
-// at returns the objects as of a version, if the history reaches back to it: the present
-// ones with the later events undone.
+// at returns the objects as of a version, if the history reaches back to it. It undoes the later
+// events on a copy of the present objects.
 func (c *collection) at(version uint64) (objects *objectTree, ok bool) {
 	if version < c.floor {
 		return nil, false
@@ -86,7 +87,7 @@ func (c *collection) at(version uint64) (objects *objectTree, ok bool) {
 	return objects, true
 }
 
-// event is one write: the state before, nil for a create, and after, nil for a delete.
+// event is one write: the state before, nil for a create, and the state after, nil for a delete.
 // Only its encoded frames change.
 type event struct {
 	version       uint64
@@ -97,7 +98,7 @@ type event struct {
 	frames map[frameKey][]byte
 }
 
-// frameKey names one frame of an event.
+// frameKey is the key of an encoded frame of an event.
 type frameKey struct {
 	form    form
 	version string // of the API

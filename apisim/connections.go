@@ -10,17 +10,17 @@ import (
 	"time"
 )
 
-// pipeListener accepts connections through memory. It refuses them, and those of TCP
-// listeners, while the server is unavailable.
+// pipeListener accepts connections through memory. While the server is unavailable, it refuses
+// them, and those of TCP listeners.
 type pipeListener struct {
 	accepted chan net.Conn
-	closed   chan struct{} // by Close, which net/http calls once
+	closed   chan struct{} // closed by Close, which net/http calls once
 
-	storage *pipeListener // of an instance: nothing can be reached while that is unavailable
+	storage *pipeListener // of the server, for an instance: it is unavailable with the server
 
 	mu        sync.Mutex // guards the rest
 	downUntil time.Time
-	paused    chan struct{} // closed when the server goes on; nil while it runs
+	paused    chan struct{} // closed at the end of the pause; nil without a pause
 	open      map[*connection]struct{}
 }
 
@@ -62,7 +62,7 @@ func (l *pipeListener) isAvailable() bool {
 // forGood is a time that does not come.
 var forGood = time.Unix(1<<40, 0)
 
-// setDown refuses connections until a time, and reports whether that was so for good before.
+// setDown refuses connections until a time, and reports whether they were refused for good before.
 func (l *pipeListener) setDown(until time.Time) (was bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,16 +87,16 @@ func (l *pipeListener) Close() error {
 	return nil
 }
 
-// Addr returns an address without a meaning.
+// Addr returns a placeholder: connections through memory have no address.
 func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "apisim.invalid", Net: "pipe"} }
 
-// tcpListener drops the connections that come while the server is unavailable.
+// tcpListener closes the connections that come while the server is unavailable.
 type tcpListener struct {
 	net.Listener
 	pipe *pipeListener
 }
 
-// Accept returns the next connection that comes while the server is available.
+// Accept returns the next connection that comes while the server is available, and closes others.
 func (l tcpListener) Accept() (net.Conn, error) {
 	for {
 		conn, err := l.Listener.Accept()
@@ -106,12 +106,12 @@ func (l tcpListener) Accept() (net.Conn, error) {
 		if l.pipe.isAvailable() {
 			return l.pipe.connect(conn), nil
 		}
-		conn.Close() //nolint:errcheck // it was not used
+		conn.Close() //nolint:errcheck // the connection was not used
 	}
 }
 
-// connection is the server's end of a connection. What arrives while the server is paused is
-// read, as by a kernel, and handed on later.
+// connection is the server's end of a connection. Bytes that arrive during a pause of the server
+// are read, as by a kernel, and handed on later.
 type connection struct {
 	net.Conn
 	listener *pipeListener
@@ -133,7 +133,7 @@ func (l *pipeListener) cut() {
 	open := slices.Collect(maps.Keys(l.open))
 	l.mu.Unlock()
 	for _, c := range open {
-		c.Close() //nolint:errcheck // it is cut
+		c.Close() //nolint:errcheck // the connection ends in any case
 	}
 }
 
@@ -149,7 +149,7 @@ func (l *pipeListener) setPaused(paused bool) {
 	}
 }
 
-// wait waits until the server runs or the connection is closed.
+// wait waits until the pause ends or the connection is closed.
 func (c *connection) wait() {
 	c.listener.mu.Lock()
 	paused := c.listener.paused

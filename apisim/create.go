@@ -12,14 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// errVersionOnCreate has no status of its own in Kubernetes either: it is a 500.
+// errVersionOnCreate has no status of its own in Kubernetes either: it is answered with 500.
 var errVersionOnCreate = errors.New("resourceVersion should not be set on objects to be created")
 
-// nameAttempts is how many generated names are tried.
+// nameAttempts is the number of generated names that are tried.
 const nameAttempts = 8
 
-// create adds an object, which is the server's from then on, and returns it as it is
-// stored.
+// create adds an object, which belongs to the server from then on, and returns it as it is stored.
 func (s *Server) create(r *resource, obj object, o writeOptions) (object, error) {
 	if o.part == withSystemMetadata {
 		obj.SetResourceVersion("")
@@ -124,7 +123,7 @@ func errExists(r *resource, present object, generated bool) error {
 func (s *Server) checkNamespaceLocked(r *resource, obj object) error {
 	all, ok := s.resources[namespaces]
 	if !r.Namespaced || !ok {
-		return nil // without namespaces none is missing
+		return nil // no namespace is needed, or none is served
 	}
 	name := obj.GetNamespace()
 	namespace, ok := all.objects.Get(name)

@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// maxBody is the largest body that is read, as of a real server.
+// maxBody is the limit of the size of a body in bytes, that of a real server.
 const maxBody = 3 << 20
 
 func readBody(r *http.Request) ([]byte, error) {
@@ -31,8 +31,7 @@ func readBody(r *http.Request) ([]byte, error) {
 	return data, nil
 }
 
-// plainCodecs know no types: they write any object, and read into the object that they are
-// given.
+// plainCodecs know no types: they encode any object, and decode into the object that they receive.
 var plainCodecs = serializer.NewCodecFactory(runtime.NewScheme())
 
 // codecOf returns the codec of a media type. Custom resources have no protobuf.
@@ -102,9 +101,9 @@ func checkMap(u *unstructured.Unstructured) error {
 	return runtime.DefaultUnstructuredConverter.FromUnstructured(metadata, &metav1.ObjectMeta{})
 }
 
-// deleteOptions reads the options of a delete from the body, or, if that is empty, from
-// the parameters. The options may be of any group: clients name that of the resource,
-// meta.k8s.io or none.
+// deleteOptions reads the options of a delete from the body, or from the parameters if the body is
+// empty. The options may be of any group: clients name the group of the resource, meta.k8s.io or no
+// group.
 func deleteOptions(r *http.Request) (*metav1.DeleteOptions, error) {
 	data, err := readBody(r)
 	if err != nil {

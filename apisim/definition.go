@@ -30,7 +30,7 @@ func definitionsResource() *resource {
 	return r
 }
 
-// definition holds the fields of a CustomResourceDefinition that the server reads: all but
+// definition holds the fields of a CustomResourceDefinition that the server reads. It does not read
 // the schemas.
 type definition struct {
 	Metadata struct {
@@ -156,9 +156,9 @@ func (d *definition) resources(c *collection) []*resource {
 // cleanupFinalizer keeps a deleted definition until its objects are removed.
 const cleanupFinalizer = "customresourcecleanup.apiextensions.k8s.io"
 
-// defineLocked carries out a write of a definition that is about to be stored: its
-// resources are added, replaced or retired. The new state, which was checked before, gets
-// the status that controllers would give it.
+// defineLocked carries out a write of a definition that is about to be stored: it adds, replaces or
+// retires the resources. It gives the new state, which is valid, the status that controllers would
+// give it.
 func (s *Server) defineLocked(before, after object) {
 	if after == nil {
 		s.retireLocked(before.GetName())
@@ -184,8 +184,8 @@ func (s *Server) defineLocked(before, after object) {
 	}
 }
 
-// retireLocked takes the versions of a definition out of service and returns their
-// collection. Their watches end after the events up to now.
+// retireLocked takes the versions of a definition out of service and returns their collection.
+// Their watches end after the events up to now.
 func (s *Server) retireLocked(name string) *collection {
 	var c *collection
 	for gvr, r := range s.resources {
@@ -216,7 +216,7 @@ func (s *Server) deleteDefinitionLocked(r *resource, before object, dryRun bool)
 		if custom.definition == before.GetName() {
 			custom.terminating = true
 			s.deleteAllLocked(custom, "")
-			break // the other versions have the same objects
+			break // the versions share their objects
 		}
 	}
 	s.finishDefinitionLocked(before.GetName())
@@ -231,8 +231,8 @@ func (s *Server) finishDefinitionLocked(name string) {
 	})
 }
 
-// setStatus sets the conditions, names and versions in the status of a definition.
-// Conditions of others stay.
+// setStatus sets the conditions, names and versions in the status of a definition. It keeps
+// conditions of other types.
 func (d *definition) setStatus(u *unstructured.Unstructured) {
 	set := func(kind, reason, message string) {
 		meta.SetStatusCondition(&d.Status.Conditions, metav1.Condition{

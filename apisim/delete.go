@@ -28,8 +28,8 @@ func (x *exchange) delete() (answer, error) {
 	}}, nil
 }
 
-// delete deletes an object, or marks it if it has finalizers or a grace period. It returns
-// the last state, or that with the mark, and whether the object is removed.
+// delete deletes an object, or marks it if it has finalizers or a grace period. It returns the last
+// state or the marked one, and whether the object is removed.
 func (s *Server) delete(r *resource, namespace, name string, o *metav1.DeleteOptions) (object, bool,
 	error) {
 	s.mu.Lock()
@@ -68,15 +68,15 @@ func (s *Server) deleteLocked(r *resource, namespace, name string, o *metav1.Del
 	return after, false, nil
 }
 
-// removeLocked removes an object, and the namespace or definition that waits for that.
+// removeLocked removes an object, and then the namespace or definition that waited for this.
 func (s *Server) removeLocked(r *resource, obj object) {
 	s.commitLocked(r, obj, nil)
 	s.finishNamespaceLocked(obj.GetNamespace())
 	s.finishDefinitionLocked(r.definition)
 }
 
-// checkDelete refuses to delete another state than that of the preconditions. As with a real
-// server, the error names the kind in the place of the resource.
+// checkDelete refuses to delete an object in another state than that of the preconditions. As with
+// a real server, the error has the kind in the place of the resource.
 func checkDelete(r *resource, stored object, p *metav1.Preconditions) error {
 	conflict := func(field string, given, is any, happened string) error {
 		kind := schema.GroupResource{Group: r.Group, Resource: r.Kind}
@@ -95,8 +95,8 @@ func checkDelete(r *resource, stored object, p *metav1.Preconditions) error {
 	return nil
 }
 
-// gracePeriod returns how long an object stays after its deletion. Only a pod that has a
-// node and has not finished has such a time.
+// gracePeriod returns the time for which an object stays after its deletion. Only a pod that has a
+// node and has not finished has a grace period.
 func gracePeriod(obj object, o *metav1.DeleteOptions) time.Duration {
 	pod, ok := obj.(*corev1.Pod)
 	if !ok || pod.Spec.NodeName == "" || pod.Status.Phase == corev1.PodFailed ||
@@ -105,7 +105,7 @@ func gracePeriod(obj object, o *metav1.DeleteOptions) time.Duration {
 	}
 	seconds := cmp.Or(o.GracePeriodSeconds, pod.Spec.TerminationGracePeriodSeconds)
 	if running := pod.DeletionGracePeriodSeconds; pod.DeletionTimestamp != nil && running != nil {
-		seconds = running // it may only be made shorter
+		seconds = running // a grace period may only be shortened
 		if o.GracePeriodSeconds != nil && *o.GracePeriodSeconds < *running {
 			seconds = o.GracePeriodSeconds
 		}
@@ -120,8 +120,8 @@ func gracePeriod(obj object, o *metav1.DeleteOptions) time.Duration {
 	}
 }
 
-// marked returns the state of a deleted object that stays: before itself if it has this
-// mark, and nil if the object does not stay.
+// marked returns the marked state of a deleted object that stays. It returns before if before has
+// this mark, and nil if the object does not stay.
 func marked(before object, grace time.Duration) object {
 	if grace == 0 && len(before.GetFinalizers()) == 0 {
 		return nil

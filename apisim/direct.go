@@ -15,9 +15,9 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// Create adds a copy of an object, status included, and returns a copy of it as it is
-// stored. Its errors are those that a client would get. [Create] returns the Go type that
-// it is given.
+// Create adds a copy of an object, status included, and returns a copy of it as it is stored. Its
+// errors are those of a client's request. The function [Create] returns the Go type of its
+// argument.
 func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, error) {
 	r, given, _, err := s.resourceOf(obj)
 	if err != nil {
@@ -26,8 +26,8 @@ func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, 
 	return direct(s.create(r, given, writeOptions{part: wholeObject}))
 }
 
-// Update replaces an object by a copy of another one, status included, and returns a copy
-// of it as it is stored. If the object has a resource version, it must be the present one.
+// Update replaces an object by a copy of another one, status included, and returns a copy of it as
+// it is stored. A resource version in the given object must be the present one.
 func (s *Server) Update(_ context.Context, obj runtime.Object) (runtime.Object, error) {
 	r, given, _, err := s.resourceOf(obj)
 	if err != nil {
@@ -37,9 +37,9 @@ func (s *Server) Update(_ context.Context, obj runtime.Object) (runtime.Object, 
 	return direct(stored, err)
 }
 
-// Delete deletes an object with a grace period of 0, and returns a copy of its last state,
-// with the version of the deletion. An object with finalizers is marked, and so returned; the
-// update that takes its last finalizer removes it.
+// Delete deletes an object with a grace period of 0. It returns a copy of the last state, with the
+// version of the deletion. An object with finalizers is marked, and returned with the mark. The
+// update that removes its last finalizer removes it.
 func (s *Server) Delete(_ context.Context, gvr schema.GroupVersionResource,
 	namespace, name string) (runtime.Object, error) {
 	r, err := s.find(gvr)
@@ -50,10 +50,10 @@ func (s *Server) Delete(_ context.Context, gvr schema.GroupVersionResource,
 	return direct(obj, err)
 }
 
-// Expire deletes objects as a server does whose storage lets them expire together, such
-// as events of one minute: all these deletes have one resource version. A watch that is
-// cut between two of them and resumed from that version does not get the others
-// (kubernetes/kubernetes#110210). It ignores finalizers and grace periods.
+// Expire deletes objects like a server whose storage lets them expire together, such as events of
+// one minute: all these deletes have one resource version. A watch that is cut between two of them
+// and resumed from that version does not receive the others (kubernetes/kubernetes#110210). Expire
+// ignores finalizers and grace periods.
 func (s *Server) Expire(_ context.Context, gvr schema.GroupVersionResource,
 	namespace string, names ...string) error {
 	r, err := s.find(gvr)
@@ -85,8 +85,8 @@ func (s *Server) Get(_ context.Context, gvr schema.GroupVersionResource,
 	return direct(s.get(r, namespace, name))
 }
 
-// List returns copies of the stored objects of a namespace, "" being all, by namespace and
-// name, and the version of the state.
+// List returns copies of the stored objects of a namespace, or of all namespaces for "", ordered by
+// namespace and name, and the version of the state.
 func (s *Server) List(_ context.Context, gvr schema.GroupVersionResource,
 	namespace string) (objects []runtime.Object, version string, err error) {
 	r, err := s.find(gvr)
@@ -102,7 +102,7 @@ func (s *Server) List(_ context.Context, gvr schema.GroupVersionResource,
 	return objects, versionString(at), nil
 }
 
-// direct returns a copy of a stored object, which its receiver may change.
+// direct returns a copy of a stored object, which the caller may change.
 func direct(stored object, err error) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (s *Server) get(r *resource, namespace, name string) (object, error) {
 	return s.getLocked(r, namespace, name)
 }
 
-// servesLocked reports whether a resource is still the one of its path.
+// servesLocked reports whether a resource is still served at its path.
 func (s *Server) servesLocked(r *resource) bool { return s.resources[r.gvr()] == r }
 
 func (s *Server) getLocked(r *resource, namespace, name string) (object, error) {
@@ -137,8 +137,8 @@ func (s *Server) getLocked(r *resource, namespace, name string) (object, error) 
 	return obj, nil
 }
 
-// resourceOf returns the resource of an object, a copy of the object in the Go type in
-// which the resource holds its objects, and warnings about fields that this type does not have.
+// resourceOf returns the resource of an object, and a copy of the object in the Go type in which
+// the resource holds its objects. The warnings are about fields that this type does not have.
 func (s *Server) resourceOf(obj runtime.Object) (r *resource, copied object, warnings []error, err error) {
 	given, ok := obj.(object)
 	if !ok {
@@ -192,8 +192,8 @@ func Update[T runtime.Object](ctx context.Context, s *Server, obj T) (T, error) 
 	return typed[T](updated, err)
 }
 
-// Get is [Server.Get] of a Go type that client-go knows, such as *corev1.Pod. The type
-// decides the resource.
+// Get is [Server.Get] for a Go type that client-go knows, such as *corev1.Pod. The type determines
+// the resource.
 func Get[T runtime.Object](ctx context.Context, s *Server, namespace, name string) (T, error) {
 	of := reflect.TypeFor[T]()
 	if of.Kind() == reflect.Pointer {
@@ -208,8 +208,8 @@ func Get[T runtime.Object](ctx context.Context, s *Server, namespace, name strin
 		"apisim: Get knows no resource of %v: use Server.Get, which takes the resource", of)
 }
 
-// typed returns an object of the server as a T, which may have been given as a map or as a
-// Go type that client-go does not know.
+// typed returns an object of the server as a T. The caller may have given it as a map, or as a Go
+// type that client-go does not know.
 func typed[T runtime.Object](obj runtime.Object, err error) (T, error) {
 	if err != nil {
 		return *new(T), err

@@ -17,11 +17,11 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// mediaAggregated is the type of discovery in one answer, as clients compare it.
+// mediaAggregated is the media type of aggregated discovery, in the form that clients compare.
 const mediaAggregated = mediaJSON + ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
-// wantsAggregated reports whether the first media type in Accept that the server has is
-// that of discovery in one answer.
+// wantsAggregated reports whether the first media type in Accept that the server supports is that
+// of aggregated discovery.
 func wantsAggregated(r *http.Request) bool {
 	for mediaType, params := range mediaTypes(r.Header.Get("Accept")) {
 		aggregated := params["as"] == "APIGroupDiscoveryList" && params["v"] == "v2" &&
@@ -69,10 +69,10 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// legacyDiscovery returns the answer for a path of a group and a version, either of which
-// may be missing; nil if there is no such group or version.
+// legacyDiscovery returns the answer for a path of a group and a version, either of which may be
+// missing. It returns nil if there is no such group or version.
 func legacyDiscovery(all apidiscoveryv2.APIGroupDiscoveryList, path []string) any {
-	groups, resources, _ := discovery.SplitGroupsAndResources(all) // none is stale
+	groups, resources, _ := discovery.SplitGroupsAndResources(all) // no group is stale
 	switch len(path) {
 	case 0:
 		groups.Kind, groups.APIVersion = "APIGroupList", "v1"
@@ -132,7 +132,7 @@ func (r *resource) verbs() metav1.Verbs {
 	return slices.Insert(verbs, 2, "deletecollection")
 }
 
-// bodies are the kinds in the bodies of subresources that have a kind of their own.
+// bodies are the kinds in the bodies of subresources that do not have the kind of the object.
 var bodies = map[string]schema.GroupVersionKind{
 	"binding":  corev1.SchemeGroupVersion.WithKind("Binding"),
 	"eviction": policyv1.SchemeGroupVersion.WithKind("Eviction"),

@@ -10,8 +10,8 @@ import (
 	"k8s.io/client-go/discovery"
 )
 
-// TestDiscoveryInOneAnswer compares what a client finds out in two requests with what
-// it finds out asking for each version.
+// TestDiscoveryInOneAnswer compares the result of aggregated discovery, in two requests, with that
+// of one request per version.
 func TestDiscoveryInOneAnswer(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.define()

@@ -10,8 +10,8 @@ import (
 	"github.com/tidings-go/tidings/apisim/protocoltest"
 )
 
-// TestDocsNameTestsThatExist checks that each line of the table in docs/apisim.md that says
-// done names a test, and that the tests are those of this package or of protocoltest.
+// TestDocsNameTestsThatExist checks that each line of the table in docs/apisim.md with "done" names
+// a test, and that the tests are those of this package or of protocoltest.
 func TestDocsNameTestsThatExist(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "docs", "apisim.md"))
 	if err != nil {

@@ -42,8 +42,8 @@ func encodeFrame(f form, eventType watch.EventType, obj runtime.Object) ([]byte,
 	return frame.Bytes(), err
 }
 
-// listAnswer returns a page of a list. The items of typed lists have no kind of their own,
-// as those of a real server.
+// listAnswer returns a page of a list. As with a real server, the items of typed lists have no
+// kind.
 func listAnswer(r *resource, f form, page listPage) (a answer, err error) {
 	if f.table {
 		return answer{f, tableOf(r, f, page.meta, page.objects...)}, nil
@@ -65,7 +65,7 @@ func listAnswer(r *resource, f form, page listPage) (a answer, err error) {
 			items[i] = metadataOf(obj)
 		case r.typed:
 			items[i] = obj
-		default: // it may be stored in another version
+		default: // a map, which may be stored in another version
 			items[i] = withKind(obj, r.gvk())
 		}
 	}
@@ -79,7 +79,7 @@ func listAnswer(r *resource, f form, page listPage) (a answer, err error) {
 	if page.meta.Continue != "" {
 		metadata.SetContinue(page.meta.Continue)
 	}
-	// Lists of metadata, and those of custom resources, do not say it with a real server either.
+	// As with a real server, lists of metadata and of custom resources have no shard info.
 	if sharded, ok := list.(metav1.ShardedListInterface); ok && !f.metadata {
 		sharded.SetShardInfo(page.shards)
 	}

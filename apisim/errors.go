@@ -16,7 +16,7 @@ import (
 var errModified = errors.New("the object has been modified; " +
 	"please apply your changes to the latest version and try again")
 
-// errGeneric is a refusal with the text that Kubernetes has for a code, or with a message.
+// errGeneric returns a refusal with the text that Kubernetes has for a code, or with a message.
 func errGeneric(code int, message string) *apierrors.StatusError {
 	return apierrors.NewGenericServerResponse(code, "", schema.GroupResource{}, "", message, 0, false)
 }

@@ -79,15 +79,15 @@ func (s *Server) bindLocked(r *resource, pod *corev1.Pod, b *corev1.Binding, dry
 	return nil
 }
 
-// evictLocked deletes a pod. It does not ask disruption budgets, which no controller keeps
-// up to date here.
+// evictLocked deletes a pod. It ignores disruption budgets, which no controller keeps up to date
+// here.
 func (s *Server) evictLocked(r *resource, pod *corev1.Pod, e *policyv1.Eviction,
 	dryRun bool) error {
 	o := cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{}).DeepCopy()
 	if err := checkDelete(r, pod, o.Preconditions); err != nil {
 		return err
 	}
-	o.Preconditions = nil // the next write changes the version
+	o.Preconditions = nil // the write of the condition changes the version
 	if dryRun || len(o.DryRun) > 0 {
 		return nil
 	}

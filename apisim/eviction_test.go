@@ -85,8 +85,8 @@ func TestEviction(t *testing.T) {
 	})
 }
 
-// TestAnswersBelowPods checks the answers to bindings and evictions, which are a Status
-// without a version, and what is refused.
+// TestAnswersBelowPods checks the answers to bindings and evictions, which are a Status without a
+// version, and the refusals.
 func TestAnswersBelowPods(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.pod("a", "")

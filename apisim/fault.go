@@ -11,16 +11,16 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Fault is something that goes wrong with a request. [Server.Inject] takes faults and
+// Fault is a failure that the server simulates for a request. [Server.Inject] takes faults and
 // applies them in their order.
 //
-// Some faults are about frames. A watch sends a frame per event, and any other answer is
-// one frame; they count from 1. Frame 0 is the head of an answer, its status and header.
-// [EachFrame] is each but the head.
+// Some faults are about frames. A watch sends a frame per event, and any other answer is one frame.
+// Frames count from 1. Frame 0 is the head of an answer, its status and header. [EachFrame] stands
+// for every frame but the head.
 type Fault struct {
 	name string
-	lags bool // it needs the state of the moment of the injection
-	// begin is called when a request comes.
+	lags bool // it needs the state at the injection
+	// begin is called when a request arrives.
 	begin func(c *inflight, i *Injection)
 }
 
@@ -30,21 +30,21 @@ const EachFrame = -1
 // String returns the name of the fault in the log of requests.
 func (f Fault) String() string { return f.name }
 
-// Delay makes the server wait before it looks at the request.
+// Delay makes the server wait before it handles the request.
 func Delay(d time.Duration) Fault {
 	return Fault{name: fmt.Sprintf("Delay(%v)", d), begin: func(c *inflight, i *Injection) {
 		c.wait(i, d)
 	}}
 }
 
-// Call calls a function before the server looks at the request, to change the state at
-// that moment or to look at the request.
+// Call calls a function before the server handles the request, to change the state at that moment
+// or to inspect the request.
 func Call(f func(*http.Request)) Fault {
 	return Fault{name: "Call", begin: func(c *inflight, _ *Injection) { f(c.request) }}
 }
 
-// Refuse answers with a status of Kubernetes and does nothing else. A duration that is
-// not 0 tells the client to try again after that, in whole seconds.
+// Refuse answers with a status of Kubernetes and does nothing else. With a retryAfter other than 0,
+// the client is to try again after that time, in whole seconds.
 func Refuse(code int, retryAfter time.Duration) Fault {
 	return Fault{name: fmt.Sprintf("Refuse(%d)", code), begin: func(c *inflight, _ *Injection) {
 		writeError(c, c.request, errInjected(code, c, retryAfter))
@@ -52,8 +52,8 @@ func Refuse(code int, retryAfter time.Duration) Fault {
 	}}
 }
 
-// RefuseApplied carries the request out, and answers with a status of Kubernetes in the place
-// of its own: a write is applied, and its client receives an error.
+// RefuseApplied carries the request out, and answers with a status of Kubernetes in the place of
+// its own answer: a write is applied, and its client receives an error.
 func RefuseApplied(code int) Fault {
 	name := fmt.Sprintf("RefuseApplied(%d)", code)
 	return Fault{name: name, begin: func(c *inflight, _ *Injection) {
@@ -63,9 +63,8 @@ func RefuseApplied(code int) Fault {
 	}}
 }
 
-// ApplyLater answers with a status of Kubernetes at once and carries a write out after a
-// time, even if the fault is lifted or the client is gone by then. Other requests are
-// refused.
+// ApplyLater answers with a status of Kubernetes at once and carries a write out after a time, even
+// if the fault is lifted or the client is gone by then. It only refuses other requests.
 func ApplyLater(d time.Duration, code int) Fault {
 	name := fmt.Sprintf("ApplyLater(%v, %d)", d, code)
 	return Fault{name: name, begin: func(c *inflight, i *Injection) {
@@ -86,15 +85,14 @@ func Answer(h http.HandlerFunc) Fault {
 	}}
 }
 
-// Drop closes the connection before the server looks at the request. The client's
-// transport repeats a request that changes nothing by itself, if it had used the
-// connection before.
+// Drop closes the connection before the server handles the request. The client's transport repeats
+// a request that changes nothing, if it had used the connection before.
 func Drop() Fault {
 	return Fault{name: "Drop", begin: func(*inflight, *Injection) { panic(http.ErrAbortHandler) }}
 }
 
-// CutBefore closes the connection before a frame. The request is carried out:
-// CutBefore(0) of a create makes an object, and its creator does not know.
+// CutBefore closes the connection before a frame. The request is carried out: CutBefore(0) of a
+// create makes an object, and the client receives no answer.
 func CutBefore(frame int) Fault {
 	return onFrame("CutBefore", frame, func(c *inflight, _ *Injection, f frameData, _ sink) error {
 		return c.cut(f.n > 0)
@@ -111,8 +109,8 @@ func CutAfter(frame int) Fault {
 	return ending("CutAfter", frame, func(f frameData) frameData { return f }, (*inflight).cut)
 }
 
-// CutLater closes the connection of a request that is still running after a time, as a
-// load balancer may do.
+// CutLater closes the connection of a request that still runs after a time, as a load balancer may
+// do.
 func CutLater(d time.Duration) Fault {
 	return later(fmt.Sprintf("CutLater(%v)", d), d, func(c *inflight, _ sink) error {
 		return c.cut(c.headed)
@@ -143,7 +141,7 @@ func Garble(frame int) Fault {
 	})
 }
 
-// Inflate sends a frame with so many more bytes without a meaning.
+// Inflate adds a number of bytes without a meaning to a frame.
 func Inflate(frame, bytes int) Fault {
 	return onFrame("Inflate", frame, func(c *inflight, _ *Injection, f frameData, next sink) error {
 		f.data = inflated(f.data, c.form(), bytes)
@@ -151,7 +149,7 @@ func Inflate(frame, bytes int) Fault {
 	})
 }
 
-// Duplicate sends a frame twice.
+// Duplicate sends a frame twice, but the head once.
 func Duplicate(frame int) Fault {
 	return onFrame("Duplicate", frame, func(_ *inflight, _ *Injection, f frameData, next sink) error {
 		if f.n > 0 {
@@ -163,9 +161,9 @@ func Duplicate(frame int) Fault {
 	})
 }
 
-// Stall sends nothing from a frame on for a while, 0 being until the fault is lifted, and
-// then goes on: a watch that is silent, with its connection open. A watch that has fallen
-// behind the history meanwhile ends.
+// Stall sends nothing from a frame on for a time, or until the fault is lifted for 0, and then
+// sends the rest. A watch is silent meanwhile, with its connection open. It ends if it has fallen
+// behind the history.
 func Stall(frame int, d time.Duration) Fault {
 	if d == 0 {
 		d = 1<<63 - 1
@@ -197,18 +195,18 @@ func Fail(frame, code int) Fault {
 	})
 }
 
-// FailLater sends an ERROR event with a status to a watch that is still running after a
-// time, and ends the watch.
+// FailLater sends an ERROR event with a status to a watch that still runs after a time, and ends
+// the watch.
 func FailLater(d time.Duration, code int) Fault {
 	return later(fmt.Sprintf("FailLater(%v, %d)", d, code), d, func(c *inflight, next sink) error {
 		return c.fail(code, next)
 	})
 }
 
-// errLater ends a request whose time is over.
+// errLater is the cause of the end of a request that a fault ends after a time.
 var errLater = errors.New("apisim: a fault ended the request after a time")
 
-// later returns a fault that ends a request after a time, unless it is lifted before.
+// later returns a fault that ends a request after a time, unless the fault is lifted before.
 func later(name string, d time.Duration, end func(c *inflight, next sink) error) Fault {
 	return Fault{name: name, begin: func(c *inflight, i *Injection) {
 		ctx, cancel := context.WithCancelCause(c.request.Context())
@@ -238,7 +236,7 @@ func Reorder(frame int) Fault {
 	}}
 }
 
-// DropBookmarks sends no bookmarks, not even that at the end of a streamed list.
+// DropBookmarks sends no bookmarks, including the one at the end of a streamed list.
 func DropBookmarks() Fault {
 	return Fault{name: "DropBookmarks", begin: func(c *inflight, _ *Injection) {
 		c.stages = append(c.stages, func(f frameData, next sink) error {
@@ -250,9 +248,9 @@ func DropBookmarks() Fault {
 	}}
 }
 
-// Lag serves the requests from a server without the writes since the injection, until
-// the fault is lifted. It keeps to the API: reads that ask for the newest state get it,
-// and versions that the server does not have are waited for. An [Instance] lags with all requests.
+// Lag serves the requests from a server without the writes since the injection, until the fault is
+// lifted. It keeps to the API: reads of the newest state return it, and requests for versions that
+// the server does not have wait for them. An [Instance] lags with all requests.
 func Lag() Fault {
 	return Fault{name: "Lag", lags: true, begin: func(c *inflight, i *Injection) {
 		c.laggard = i.laggard
@@ -265,7 +263,7 @@ func RefuseStreams() Fault {
 	return Fault{name: "RefuseStreams", begin: func(c *inflight, _ *Injection) { c.refuseStreams = true }}
 }
 
-// ExpireTokens answers requests with a continue token that it is too old.
+// ExpireTokens answers requests that have a continue token with an error: the token is too old.
 func ExpireTokens() Fault {
 	return Fault{name: "ExpireTokens", begin: func(c *inflight, _ *Injection) { c.expireTokens = true }}
 }
@@ -281,8 +279,8 @@ func EmptyPages() Fault {
 	}}
 }
 
-// RepeatTokens answers requests with a continue token with that token, so that they never
-// come to an end.
+// RepeatTokens answers requests that have a continue token with that token again, so that their
+// client never reaches the end.
 func RepeatTokens() Fault {
 	return Fault{name: "RepeatTokens", begin: func(c *inflight, _ *Injection) {
 		c.badPage = func(page *listPage, _ position, token string) {

@@ -17,8 +17,8 @@ import (
 
 const mapsPath = "/api/v1/namespaces/default/configmaps"
 
-// stream opens a watch past client-go and returns what reads a line, or says how the
-// stream has ended.
+// stream opens a watch without client-go and returns a function that reads a line, or describes the
+// end of the stream.
 func (b *bench) stream(query string, header ...string) (next func() string) {
 	b.Helper()
 	resp := b.do("GET", mapsPath+"?watch=1&"+query, "", header...)
@@ -122,7 +122,7 @@ func TestDroppedAndLostAnswers(t *testing.T) {
 		maps := client.CoreV1().ConfigMaps("default")
 		for i, test := range []struct {
 			fault Fault
-			made  bool // what was asked for is done
+			made  bool // the write is carried out
 			fails bool // the client knows that something went wrong
 			code  int32
 		}{

@@ -8,16 +8,16 @@ import (
 
 // RestartOptions are the choices of [Server.Restart].
 type RestartOptions struct {
-	// KeepHistory keeps the past events, so that watches resume. Without it, every version
-	// before the restart is gone, as after the restart of a real server, whose watch cache
-	// is empty at first.
+	// KeepHistory keeps the past events, so that watches resume. Without it, every version before
+	// the restart is gone, as after the restart of a real server, whose watch cache is empty at
+	// first.
 	KeepHistory bool
-	// Down is how long connections are refused.
+	// Down is the time for which connections are refused.
 	Down time.Duration
 }
 
-// Restart cuts all connections and refuses new ones for a while. Objects and the resource
-// version stay. Those of instances are cut too.
+// Restart cuts all connections, those of instances included, and refuses new ones for a time.
+// Objects and the resource version stay.
 func (s *Server) Restart(o RestartOptions) {
 	s.pipe.setDown(time.Now().Add(o.Down))
 	s.CutConnections()
@@ -26,9 +26,9 @@ func (s *Server) Restart(o RestartOptions) {
 	}
 }
 
-// CutConnections closes every open connection, also in the middle of a frame. A later
-// request of a client of [Server.Config] uses a new one; a client of a TCP address may
-// still try one that it believes to be open. Those of instances are closed too.
+// CutConnections closes every open connection, those of instances included, also in the middle of a
+// frame. A later request of a client of [Server.Config] uses a new connection. A client of a TCP
+// address may still use one that it believes to be open.
 func (s *Server) CutConnections() {
 	for _, f := range s.frontends() {
 		f.cut()
@@ -46,7 +46,7 @@ func (s *Server) SetAvailable(available bool) {
 	s.CutConnections()
 }
 
-// Compact drops the events up to now: a watch or a continue token from before gets 410
+// Compact drops the events up to now: a watch or a continue token from before is answered with 410
 // Gone. Watches that have sent all events go on.
 func (s *Server) Compact() {
 	s.mu.Lock()
@@ -56,17 +56,17 @@ func (s *Server) Compact() {
 	}
 }
 
-// RefuseStreamedLists makes the server answer sendInitialEvents as one without the
-// WatchList feature does, or makes it stream again.
+// RefuseStreamedLists makes the server answer sendInitialEvents as a server without the WatchList
+// feature does, or makes it stream again.
 func (s *Server) RefuseStreamedLists(refuse bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.refuseStreams = refuse
 }
 
-// RemoveResource makes a resource unknown, in all its versions: its objects are gone without an
-// event, its watches end, and requests get 404. The deletion of a CustomResourceDefinition looks
-// like this to clients.
+// RemoveResource makes a resource unknown, in all its versions: its objects disappear without an
+// event, its watches end, and requests are answered with 404. Clients see the same after the
+// deletion of a CustomResourceDefinition.
 func (s *Server) RemoveResource(gvr schema.GroupVersionResource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -83,7 +83,7 @@ func (s *Server) RestoreResource(gvr schema.GroupVersionResource) {
 	})
 }
 
-// moveVersions moves all versions of a resource, if it is there, and calls f with its collection.
+// moveVersions moves all versions of a resource, if it is in from, and calls f with its collection.
 func moveVersions(from, to map[schema.GroupVersionResource]*resource,
 	gvr schema.GroupVersionResource, f func(*collection)) {
 	moved, ok := from[gvr]

@@ -13,7 +13,7 @@ import (
 type FaultForm struct {
 	// Text is the form of the fault, such as "refuse=CODE[:RETRY-AFTER]".
 	Text string
-	// Help says what the fault does, in one sentence without its subject.
+	// Help describes the effect of the fault, in one sentence without its subject.
 	Help string
 }
 
@@ -26,14 +26,14 @@ func FaultForms() []FaultForm {
 	return forms
 }
 
-// ParseFault reads a fault and the requests that meet it from a text, for flags and files:
-// a fault of [FaultForms], and then fields of the match, as in
+// ParseFault parses a fault and the match of its requests, for flags and files. The text is a fault
+// of [FaultForms], followed by fields of the match, as in
 // "refuse=503,verb=list,resource=pods,times=3".
 //
-// The fields are verb, resource, namespace, name, host, user-agent, page, skip, times,
-// probability, and nth for one request. Without a resource, all requests to any resource
-// meet the fault, and discovery goes on. Without a verb, faults of watches are met by
-// watches only.
+// The fields are verb, resource, namespace, name, host, user-agent, page, skip, times, probability,
+// and nth for one request. Without a resource, the match selects all requests to any resource, but
+// not discovery. Without a verb, it selects watches alone for a fault of watches, and lists alone
+// for a fault of lists.
 func ParseFault(text string) (Match, Fault, error) {
 	first, rest, more := strings.Cut(text, ",")
 	m := Match{Resource: "*"}
@@ -48,8 +48,8 @@ func ParseFault(text string) (Match, Fault, error) {
 	return m, f, nil
 }
 
-// faultTexts are the faults by name, with the verb of the requests that meet them if no other is
-// given. The words of a form are the parameters of the function that makes the fault.
+// faultTexts are the faults by name, with the default verb of the match. The words of a form are
+// the parameters of the function that makes the fault.
 var faultTexts = []struct {
 	form, help, verb string
 	make             any
@@ -88,7 +88,7 @@ func gone(d time.Duration) Fault {
 	return FailLater(d, http.StatusGone)
 }
 
-// parseFault reads a fault with its values, and gives the match its default verb.
+// parseFault parses a fault with its values, and gives the match its default verb.
 func parseFault(text string, m *Match) (Fault, error) {
 	given, list, hasValues := strings.Cut(text, "=")
 	var names, values []string
@@ -114,14 +114,15 @@ func parseFault(text string, m *Match) (Fault, error) {
 
 func isDelimiter(r rune) bool { return strings.ContainsRune("[=:]", r) }
 
-// faultArguments reads the values that stand for words, of which so many are required.
+// faultArguments parses the values of the words of a form, of which the first required ones need a
+// value.
 func faultArguments(words []string, required int, values []string) ([]reflect.Value, error) {
 	if len(values) > len(words) {
 		return nil, fmt.Errorf("%q is too much", strings.Join(values[len(words):], ":"))
 	}
 	args := make([]reflect.Value, len(words))
 	for i, word := range words {
-		var arg any = time.Duration(0) // the optional ones are times
+		var arg any = time.Duration(0) // optional values are times
 		var err error
 		if i < len(values) {
 			arg, err = faultArgument(word, values[i])

@@ -16,8 +16,8 @@ import (
 
 const referenceFields = "kind namespace name uid apiVersion resourceVersion fieldPath"
 
-// selectableFields are the fields, beside name and namespace, that objects of built-in
-// types can be selected by, as Kubernetes' conversions of field labels list them.
+// selectableFields are the fields by which objects of built-in types can be selected, besides name
+// and namespace, as in Kubernetes' conversions of field labels.
 var selectableFields = map[string]string{
 	"pods": "spec.nodeName spec.restartPolicy spec.schedulerName spec.serviceAccountName " +
 		"spec.hostNetwork status.phase status.podIP status.podIPs status.nominatedNodeName",
@@ -34,21 +34,21 @@ var selectableFields = map[string]string{
 	"events.events.k8s.io": below("regarding") + "reason reportingController type",
 }
 
-// below returns the fields of a reference that is in a field.
+// below returns the selectable fields of a reference that is the value of a field.
 func below(field string) string {
 	prefix := field + "."
 	return prefix + strings.ReplaceAll(referenceFields, " ", " "+prefix) + " "
 }
 
 // fieldSources are the paths of the selectable fields of built-in types that are not paths
-// themselves. The first one with a value counts: reporters of events use either.
+// themselves. The first path with a value is used: reporters of events set either.
 var fieldSources = map[string][]string{
 	"status.successful": {"status.succeeded"},
 	"source":            {"source.component", "reportingComponent"},
 }
 
-// knownFields returns the fields that objects of the resource can be selected by; nil
-// means name and namespace, with and without namespaces.
+// knownFields returns the fields by which objects of the resource can be selected. nil means name
+// and namespace, also for a resource without namespaces.
 func (r *resource) knownFields() []string {
 	own, listed := r.fields, !r.typed
 	if r.typed {
@@ -66,8 +66,8 @@ func (r *resource) knownFields() []string {
 	}
 }
 
-// fieldSelector refuses a selector by fields that the resource does not know, and
-// replaces old names of fields.
+// fieldSelector refuses a selector with fields that the resource does not know, and replaces old
+// names of fields.
 func (r *resource) fieldSelector(given fields.Selector) (fields.Selector, error) {
 	known := r.knownFields()
 	selector, err := given.Transform(func(field, value string) (string, string, error) {
@@ -115,7 +115,7 @@ type selectedFields struct {
 	paths fieldPaths
 }
 
-// Has reports whether a selector can read the field.
+// Has reports whether the selector has a path for the field.
 func (f selectedFields) Has(field string) bool { return f.paths[field] != nil }
 
 // Get returns a field as text, "" if the object does not have it.
@@ -138,7 +138,7 @@ func (f selectedFields) Get(field string) string {
 // fieldPath reads a field of objects that are Go types or maps. It is for one goroutine.
 type fieldPath struct{ parsed *jsonpath.JSONPath }
 
-// parseFieldPath reads a path of JSON names, such as "spec.replicas" and ".spec.replicas".
+// parseFieldPath parses a path of JSON names, such as "spec.replicas" and ".spec.replicas".
 func parseFieldPath(path string) (fieldPath, error) {
 	p := fieldPath{jsonpath.New(path).AllowMissingKeys(true)}
 	return p, p.parsed.Parse("{." + strings.TrimPrefix(path, ".") + "}")

@@ -29,10 +29,10 @@ func (f frameData) half() frameData {
 	return f
 }
 
-// sink takes a frame to the next stage.
+// sink passes a frame to the next stage.
 type sink func(f frameData) error
 
-// stage is a step on the way of frames at which a fault may happen.
+// stage is a stage that frames pass, at which a fault may happen.
 type stage func(f frameData, next sink) error
 
 // WriteHeader sends the head.
@@ -66,7 +66,7 @@ func (c *inflight) Write(data []byte) (int, error) {
 // Unwrap lets http.ResponseController reach the writer below.
 func (c *inflight) Unwrap() http.ResponseWriter { return c.ResponseWriter }
 
-// through takes a frame through the stages from one on, and then to the client.
+// through passes a frame through the stages from one on, and then to the client.
 func (c *inflight) through(at int, f frameData) error {
 	if at < len(c.stages) {
 		return c.stages[at](f, func(f frameData) error { return c.through(at+1, f) })
@@ -94,7 +94,8 @@ func (c *inflight) form() form {
 
 func (c *inflight) flush() error { return http.NewResponseController(c.ResponseWriter).Flush() }
 
-// cut closes the connection after all that was written, which is nothing before the head.
+// cut closes the connection. It flushes the bytes that were written, of which there are none before
+// the head.
 func (c *inflight) cut(headed bool) error {
 	if headed {
 		c.flush() //nolint:errcheck // the connection ends in any case
@@ -121,11 +122,11 @@ func (c *inflight) fail(code int, next sink) error {
 	return cmp.Or(err, errTruncated)
 }
 
-// noise returns as many bytes as a frame has, which a decoder refuses. A
-// JSON frame keeps its newline, a protobuf event the length before it.
+// noise returns a frame of the same length that a decoder refuses. A JSON frame keeps its newline,
+// a protobuf event the length before it.
 func noise(frame []byte, f form) []byte {
 	noise := bytes.Clone(frame)
-	body, filler := bytes.TrimSuffix(noise, []byte("\n")), byte('!') // which begins no JSON value
+	body, filler := bytes.TrimSuffix(noise, []byte("\n")), byte('!') // no JSON value begins with it
 	if f.mediaType == mediaProtobuf {
 		body, filler = noise[f.prefix():], 7 // a tag that does not exist
 	}
@@ -135,7 +136,7 @@ func noise(frame []byte, f form) []byte {
 	return noise
 }
 
-// prefix returns how many bytes of a frame in protobuf are its length.
+// prefix returns the number of bytes of a frame in protobuf that are its length.
 func (f form) prefix() int {
 	if f.stream {
 		return 4
@@ -143,10 +144,10 @@ func (f form) prefix() int {
 	return 0
 }
 
-// paddingField is a field that no message of the API has.
+// paddingField is the number of a field that no message of the API has.
 const paddingField = 1000
 
-// inflated returns a frame with at least so many more bytes, which a decoder skips.
+// inflated returns a frame with at least size more bytes, which a decoder skips.
 func inflated(frame []byte, f form, size int) []byte {
 	if f.mediaType != mediaProtobuf {
 		body := bytes.TrimSuffix(frame, []byte("\n"))

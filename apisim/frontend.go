@@ -21,7 +21,8 @@ type frontend struct {
 	http      *http.Server
 }
 
-// begin makes the frontend one through memory, of an instance or, if that is nil, of the server.
+// begin makes the frontend serve connections through memory, for an instance or, if that is nil,
+// for the server.
 func (f *frontend) begin(s *Server, of *Instance) {
 	f.server, f.pipe = s, newPipeListener()
 	f.transport = &http.Transport{DialContext: f.pipe.dial, MaxIdleConnsPerHost: 100}
@@ -40,17 +41,17 @@ func clientConfig(t *http.Transport) *rest.Config {
 	return &rest.Config{Host: "http://apisim.invalid", Transport: t, QPS: -1}
 }
 
-// Listen makes the server reachable over TCP as well and returns its URL. An address with
-// port 0 takes a free one.
+// Listen makes the server reachable over TCP as well and returns its URL. Port 0 in the address
+// stands for a free one.
 func (f *frontend) Listen(address string) (url string, err error) {
 	return f.listenTCP(address, nil)
 }
 
 // ListenTLS is Listen over TLS. It makes a certificate for this machine and for the address, and
-// returns it in PEM as the authority that clients have to trust. kubectl and other clients
-// with a kubeconfig send the token of a user over TLS only.
+// returns it in PEM as the certificate authority for clients. kubectl and other clients with a
+// kubeconfig send the token of a user over TLS only.
 func (f *frontend) ListenTLS(address string) (url string, authority []byte, err error) {
-	host, _, _ := net.SplitHostPort(address) // net.Listen says what is wrong with it
+	host, _, _ := net.SplitHostPort(address) // net.Listen returns the error
 	authority, key, err := cert.GenerateSelfSignedCertKey(cmp.Or(host, "localhost"),
 		[]net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}, []string{"localhost"})
 	var certificate tls.Certificate
@@ -66,7 +67,7 @@ func (f *frontend) ListenTLS(address string) (url string, authority []byte, err 
 	return url, authority, err
 }
 
-// listenTCP serves a TCP address until Close, over TLS if there is a configuration for it.
+// listenTCP serves a TCP address until Close, over TLS if secure is not nil.
 func (f *frontend) listenTCP(address string, secure *tls.Config) (url string, err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -75,7 +76,7 @@ func (f *frontend) listenTCP(address string, secure *tls.Config) (url string, er
 	f.server.mu.Lock()
 	defer f.server.mu.Unlock()
 	if f.server.closed {
-		listener.Close() //nolint:errcheck // it was not used
+		listener.Close() //nolint:errcheck // the listener was not used
 		return "", errClosed
 	}
 	var served net.Listener = tcpListener{listener, f.pipe}
@@ -89,12 +90,12 @@ func (f *frontend) listenTCP(address string, secure *tls.Config) (url string, er
 
 // listen serves the connections of a listener until Close.
 func (f *frontend) listen(l net.Listener) {
-	f.server.serving.Go(func() { f.http.Serve(l) }) //nolint:errcheck // the error says that l is closed
+	f.server.serving.Go(func() { f.http.Serve(l) }) //nolint:errcheck // the error is that l is closed
 }
 
-// cut closes all connections, and makes the clients in this process forget idle ones:
-// net/http repeats a write only if nothing of it was sent, and a test that writes straight
-// after a cut would find the dead connection now and then.
+// cut closes all connections, and the idle connections of the clients in this process. net/http
+// repeats a write only if no part of it was sent, and a test that writes straight after a cut would
+// use the dead connection now and then.
 func (f *frontend) cut() {
 	f.pipe.cut()
 	f.transport.CloseIdleConnections()

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Inject applies faults to the later requests that a match selects, and returns the
-// injection, which can be lifted. The faults of several injections add up, the oldest
+// Inject applies faults to the later requests that a match selects, and returns the injection,
+// which can be lifted. A request meets the faults of several injections, those of the oldest one
 // first.
 func (s *Server) Inject(m Match, faults ...Fault) *Injection {
 	i := &Injection{server: s, match: m, faults: faults, lifted: make(chan struct{})}
@@ -32,7 +32,7 @@ type Injection struct {
 	server  *Server
 	match   Match
 	faults  []Fault
-	number  uint64   // among those of the server
+	number  uint64   // in the order of the server's injections
 	laggard *laggard // the state when it was injected, if a fault needs it
 
 	lifting sync.Once
@@ -42,7 +42,7 @@ type Injection struct {
 	met       int // requests that it selects; likewise
 }
 
-// Lift ends the faults: waiting requests go on, and later ones are not affected. It may be
+// Lift ends the faults: waiting requests go on, and later requests are not affected. It may be
 // called more than once.
 func (i *Injection) Lift() {
 	i.lifting.Do(func() {
@@ -52,13 +52,13 @@ func (i *Injection) Lift() {
 		all.active = slices.DeleteFunc(all.active, func(other *Injection) bool { return other == i })
 		if i.met == 0 {
 			all.unused = append(all.unused, i)
-			i.laggard = nil // it would keep a state of the server
+			i.laggard = nil // the laggard refers to a state of the server
 		}
 		close(i.lifted)
 	})
 }
 
-// Met returns how many requests have met the faults.
+// Met returns the number of requests that have met the faults.
 func (i *Injection) Met() int {
 	i.server.faults.mu.Lock()
 	defer i.server.faults.mu.Unlock()
@@ -103,8 +103,8 @@ func (all *injections) of(r Request, seed uint64) []*Injection {
 	return met
 }
 
-// inflight is a request in progress, and the writer of its answer, which goes through the stages of
-// faults. Every call of Write is a frame.
+// inflight is a request in progress, and the writer of its answer, which passes through the stages
+// of faults. Every call of Write is a frame.
 type inflight struct {
 	http.ResponseWriter
 	request *http.Request
@@ -114,7 +114,7 @@ type inflight struct {
 	upcoming frameData // the event of the next frame
 	frames   int
 	headed   bool
-	code     int  // that was sent, 0 before
+	code     int  // of the answer that was sent, 0 before
 	answered bool // the rest of the answer is discarded
 
 	stages        []stage
@@ -141,7 +141,7 @@ func (s *Server) serveWithFaults(c *inflight, entry *Request) {
 	}
 	for _, i := range met {
 		for _, f := range i.faults {
-			if f.begin != nil && !isTimedOut(c.request) { // the zero value has no effect
+			if f.begin != nil && !isTimedOut(c.request) { // the zero Fault has no effect
 				f.begin(c, i)
 			}
 			if c.answered {
@@ -155,8 +155,8 @@ func (s *Server) serveWithFaults(c *inflight, entry *Request) {
 	}
 }
 
-// serveLater carries a request out after a time, unless the server is closed by then, and
-// discards the answer.
+// serveLater carries a request out after a time, unless the server is closed by then, and discards
+// the answer.
 func (s *Server) serveLater(r *http.Request, d time.Duration) error {
 	body, err := readBody(r)
 	if err != nil {
@@ -173,15 +173,15 @@ func (s *Server) serveLater(r *http.Request, d time.Duration) error {
 	return nil
 }
 
-// discarded is an answer that nobody receives.
+// discarded is a writer that discards the answer.
 type discarded struct{ header http.Header }
 
 func (d discarded) Header() http.Header         { return d.header }
 func (d discarded) Write(b []byte) (int, error) { return len(b), nil }
 func (d discarded) WriteHeader(int)             {}
 
-// wait waits until a time has passed, the injection is lifted, the request has run longer
-// than its parameter timeout, or the client is gone, which ends the request.
+// wait waits until a time has passed, the injection is lifted, the request has run longer than its
+// parameter timeout, or the client is gone. The latter ends the request.
 func (c *inflight) wait(i *Injection, d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -193,5 +193,5 @@ func (c *inflight) wait(i *Injection, d time.Duration) {
 	}
 }
 
-// errTruncated ends an answer of which a part was withheld.
+// errTruncated is the error of writes to an answer that a fault has ended.
 var errTruncated = errors.New("apisim: the answer was cut short by a fault")

@@ -14,27 +14,27 @@ import (
 const Frozen time.Duration = 1<<63 - 1
 
 // Instance is one of several API servers before the storage of a [Server]. It writes to the
-// storage, and reads from there what has to be of the newest state: objects and lists without a
-// resource version. Anything else it reads from watch caches of its own, which may lag. A request
-// for a version that they do not have waits up to three seconds, and is then 504 with the cause
-// ResourceVersionTooLarge; a watch from such a version waits for it. Its methods may be called from
-// any goroutine.
+// storage. It reads objects and lists without a resource version, lists of an exact version, later
+// pages and the initial state of a watch without a version from the storage, and all else from
+// watch caches of its own, which may lag. A request for a version that they do not have waits up to
+// three seconds. It is then answered with 504 and the cause ResourceVersionTooLarge. A watch from
+// such a version waits for it. The methods of an Instance may be called from any goroutine.
 type Instance struct {
 	frontend
 
 	// The server's lock guards the rest.
 
 	lag     time.Duration
-	version uint64 // that the watch caches have
+	version uint64 // of the watch caches
 	// began is the version at which the instance started: its watch caches have no events up to
-	// it.
+	// that version.
 	began  uint64
 	unread []writeTime   // the writes that the watch caches do not have
-	timer  *time.Timer   // of the next of them
+	timer  *time.Timer   // for the next of these writes
 	later  chan struct{} // closed when version changes
 }
 
-// writeTime is when the storage reached a version.
+// writeTime is a version of the storage and the time of its write.
 type writeTime struct {
 	version uint64
 	at      time.Time
@@ -42,8 +42,8 @@ type writeTime struct {
 
 type instanceKey struct{}
 
-// AddInstance adds an API server, without lag. Like one that has just started, it answers a watch
-// from an earlier version with 410. Close of the server closes it too.
+// AddInstance adds an API server, without lag. Like a server that has just started, it answers a
+// watch from an earlier version with 410. Close of the server closes it too.
 func (s *Server) AddInstance() *Instance {
 	r := &Instance{later: make(chan struct{})}
 	s.mu.Lock()
@@ -52,7 +52,7 @@ func (s *Server) AddInstance() *Instance {
 	r.begin(s, r)
 	r.pipe.storage = s.pipe
 	if s.closed {
-		r.pipe.Close() //nolint:errcheck // it has no error
+		r.pipe.Close() //nolint:errcheck // Close returns no error
 		return r
 	}
 	s.instances = append(s.instances, r)
@@ -60,8 +60,8 @@ func (s *Server) AddInstance() *Instance {
 	return r
 }
 
-// SetLag makes the watch caches lag behind the storage, by [Frozen] for good. A shorter lag than
-// before lets them catch up at once; a longer one lets them stand still first.
+// SetLag makes the watch caches lag behind the storage, for good if the lag is [Frozen]. With a
+// shorter lag than before they catch up at once. With a longer one they stand still first.
 func (r *Instance) SetLag(lag time.Duration) {
 	r.server.mu.Lock()
 	defer r.server.mu.Unlock()
@@ -69,9 +69,8 @@ func (r *Instance) SetLag(lag time.Duration) {
 	r.readLocked()
 }
 
-// SetPaused makes the process of the instance stand still, as SIGSTOP does, or go on. An instance
-// that stands still accepts connections and answers nothing. What it had begun may be carried
-// out.
+// SetPaused stops the process of the instance, as SIGSTOP does, or continues it. A stopped instance
+// accepts connections and answers nothing. It may carry out requests that it had begun.
 func (r *Instance) SetPaused(paused bool) { r.pipe.setPaused(paused) }
 
 // SetAvailable kills the instance, cutting its connections, or starts it again.
@@ -91,15 +90,15 @@ func (r *Instance) SetAvailable(available bool) {
 // CutConnections closes every open connection of the instance.
 func (r *Instance) CutConnections() { r.cut() }
 
-// restartLocked makes the watch caches read the present state.
+// restartLocked makes the watch caches hold the present state.
 func (r *Instance) restartLocked() {
 	r.unread = nil
 	r.began = r.server.version
 	r.reachLocked(r.server.version)
 }
 
-// readLocked makes the watch caches read what is older than the lag, and comes back in time for
-// the next write.
+// readLocked makes the watch caches read the writes that are older than the lag, and sets the timer
+// for the next write.
 func (r *Instance) readLocked() {
 	if r.timer != nil {
 		r.timer.Stop()
@@ -130,15 +129,15 @@ func (r *Instance) reachLocked(version uint64) {
 	r.later = make(chan struct{})
 }
 
-// wroteLocked notes a write.
+// wroteLocked records a write that the watch caches do not have yet.
 func (r *Instance) wroteLocked(version uint64) {
 	r.unread = append(r.unread, writeTime{version, time.Now()})
 	r.readLocked()
 }
 
-// Balance returns a client configuration that reaches the instances like a load balancer for TCP:
-// each request is a connection of its own, to one of those that accept connections. The seed of the
-// server decides which.
+// Balance returns a client configuration that reaches the instances like a load balancer for TCP.
+// Each request uses a connection of its own, to one of the instances that accept connections. The
+// server's seed determines which one.
 func (s *Server) Balance(instances ...*Instance) *rest.Config {
 	return clientConfig(&http.Transport{
 		DisableKeepAlives: true,
@@ -170,7 +169,7 @@ func (l *laggard) isBehind() bool {
 }
 
 // reachedLocked returns the version that the server of the request has in memory, and a channel
-// that is closed when it has another one.
+// that is closed when that version changes.
 func (x *exchange) reachedLocked() (version uint64, later <-chan struct{}) {
 	version, later = x.server.version, x.server.advanced
 	if r := x.instance; r != nil {
@@ -183,7 +182,8 @@ func (x *exchange) reachedLocked() (version uint64, later <-chan struct{}) {
 }
 
 // stateLocked returns the objects that the server of the request has in memory, and their version.
-// An instance whose version the history does not reach any more has listed the resource anew.
+// An instance with a version before the history is treated as one that has listed the resource
+// again.
 func (x *exchange) stateLocked() (objects *objectTree, version uint64) {
 	version, _ = x.reachedLocked()
 	if version == x.server.version {
@@ -193,7 +193,7 @@ func (x *exchange) stateLocked() (objects *objectTree, version uint64) {
 		if c, ok := l.collections[x.res.collection]; ok {
 			return c.objects.Copy(), version
 		}
-		return &objectTree{}, version // the resource was not there
+		return &objectTree{}, version // the resource did not exist
 	}
 	version = max(version, x.res.floor)
 	objects, _ = x.res.at(version)

@@ -153,8 +153,8 @@ func TestInstanceStandsStill(t *testing.T) {
 	})
 }
 
-// TestInstanceOfAnotherHistory rewinds the storage under an instance that lags, and makes the storage
-// forget what it has not read.
+// TestInstanceOfAnotherHistory rewinds the storage under an instance that lags, and makes the
+// storage drop events that the instance has not read.
 func TestInstanceOfAnotherHistory(t *testing.T) {
 	inBubble(t, Options{HistoryLimit: 10}, func(b *bench) {
 		first := b.create("a").ResourceVersion

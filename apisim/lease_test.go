@@ -20,7 +20,7 @@ func lease(name, holder string) *coordinationv1.Lease {
 	return l
 }
 
-// TestLease does with a lease what elections do.
+// TestLease sends the requests of a leader election for a lease.
 func TestLease(t *testing.T) {
 	inBothEncodings(t, Options{}, func(b *bench, client kubernetes.Interface) {
 		leases := client.CoordinationV1().Leases("default")

@@ -13,12 +13,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// position is the content of a continue token: the version of the pages, and the key at
-// the end of the last one.
+// position is the content of a continue token: the version of the pages, and the last key of the
+// page before.
 type position struct {
 	Version uint64 `json:"rv"`
 	After   string `json:"after"`
-	Pages   int    `json:"pages"` // before it
+	Pages   int    `json:"pages"` // the number of pages before
 }
 
 func (p position) next(after string) position {
@@ -59,7 +59,7 @@ type listRequest struct {
 	*internalversion.ListOptions
 	form     form
 	selected objectSelection
-	version  uint64 // 0 is any
+	version  uint64 // 0 is any version
 }
 
 func (x *exchange) parseList(c content) (l listRequest, err error) {
@@ -86,7 +86,7 @@ func (x *exchange) parseList(c content) (l listRequest, err error) {
 	return l, err
 }
 
-// parseVersion reads a resource version; "" is 0.
+// parseVersion parses a resource version; "" is 0.
 func parseVersion(text string) (uint64, error) {
 	if text == "" {
 		return 0, nil
@@ -99,7 +99,8 @@ func parseVersion(text string) (uint64, error) {
 	return version, nil
 }
 
-// futureWait is how long a request waits for a version of the future, as in a real server.
+// futureWait is the time for which a request waits for a version of the future, as in a real
+// server.
 const futureWait = 3 * time.Second
 
 func (x *exchange) await(version uint64) error {
@@ -121,7 +122,7 @@ func (x *exchange) await(version uint64) error {
 	}
 }
 
-// listPage is one page of a list, or all of it.
+// listPage is one page of a list, or the whole list.
 type listPage struct {
 	objects []object
 	meta    metav1.ListMeta
@@ -138,7 +139,7 @@ func (x *exchange) list() (answer, error) {
 		return answer{}, err
 	}
 	if l.Continue == "" && l.ResourceVersion == "0" {
-		l.Limit = 0 // as of Kubernetes' watch cache
+		l.Limit = 0 // as Kubernetes' watch cache does
 	}
 	page := pageOf(objects, from, l.selected, l.Limit)
 	if x.badPage != nil {
@@ -157,8 +158,8 @@ func (x *exchange) stateFor(l listRequest) (*objectTree, position, error) {
 	}
 	x.server.mu.Lock()
 	defer x.server.mu.Unlock()
-	// A page of a version that is not 0 is of exactly that version, unless the match says
-	// otherwise: so it was before there was a match.
+	// A page at a version that is not 0 is of exactly that version, unless there is a
+	// resourceVersionMatch. That was the rule before the parameter existed.
 	exact := l.ResourceVersionMatch == metav1.ResourceVersionMatchExact ||
 		l.ResourceVersionMatch == "" && l.version > 0 && l.Limit > 0
 	switch {
@@ -175,9 +176,8 @@ func (x *exchange) stateFor(l listRequest) (*objectTree, position, error) {
 	return objects, position{Version: l.version}, nil
 }
 
-// continued returns the state of the pages before. When the history no longer reaches it,
-// the error has a token to go on with the present state, which is inconsistent with the
-// pages before.
+// continued returns the state of the pages before. When the history no longer reaches it, the error
+// has a token to continue with the present state, which is inconsistent with the pages before.
 func (x *exchange) continued(l listRequest) (*objectTree, position, error) {
 	from, err := parseToken(l.Continue)
 	if err != nil {
@@ -189,7 +189,7 @@ func (x *exchange) continued(l listRequest) (*objectTree, position, error) {
 	}
 	x.server.mu.Lock()
 	defer x.server.mu.Unlock()
-	if from.Version == 0 { // a token of the error below
+	if from.Version == 0 { // the token is of the error below
 		from.Version = x.server.version
 		return x.res.objects.Copy(), from, nil
 	}
@@ -204,7 +204,7 @@ func (x *exchange) continued(l listRequest) (*objectTree, position, error) {
 	return objects, from, nil
 }
 
-// pageOf returns the selected objects from a position on, at most limit; 0 is no limit.
+// pageOf returns the selected objects from a position on, at most limit of them; 0 is no limit.
 func pageOf(objects *objectTree, from position, selected objectSelection, limit int64) listPage {
 	page := listPage{meta: metav1.ListMeta{ResourceVersion: versionString(from.Version)}}
 	if selected.shards != nil {
@@ -222,7 +222,7 @@ func pageOf(objects *objectTree, from position, selected objectSelection, limit 
 		}
 		remaining++
 		if !selected.isEverything() {
-			break // the rest is counted only where that is cheap
+			break // the remaining objects are counted only without a selection
 		}
 	}
 	if remaining > 0 {

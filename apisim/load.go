@@ -18,16 +18,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// document is an object, and where it is from.
+// document is an object and its source.
 type document struct {
 	object *unstructured.Unstructured
 	source string // the file and the number of the document
 }
 
-// Load adds the objects of files in YAML or JSON, which may hold several documents and
-// lists, as `kubectl get -o yaml` writes them. A name may be a pattern, or a directory,
-// which stands for all files below it that end in .yaml, .yml or .json; a name without any
-// file is an error.
+// Load adds the objects of files in YAML or JSON, which may hold several documents and lists, as
+// `kubectl get -o yaml` writes them. A name may be a pattern. A directory stands for all files
+// below it that end in .yaml, .yml or .json. A name without any file is an error.
 //
 // Objects keep their system metadata, such as UIDs and creation timestamps, and their
 // status, but not their resource versions. Definitions and namespaces are added first, and
@@ -53,8 +52,7 @@ func (s *Server) Load(files ...string) error {
 	return s.add(all)
 }
 
-// LoadFrom adds the objects that it reads, as [Server.Load] does. name is the name of the
-// source in errors.
+// LoadFrom adds the objects of a reader, as [Server.Load] does. Errors name the source by name.
 func (s *Server) LoadFrom(name string, from io.Reader) error {
 	documents, err := appendDocuments(nil, name, from)
 	if err != nil {
@@ -101,7 +99,7 @@ func appendDocuments(all []document, name string, from io.Reader) ([]document, e
 		case errors.Is(err, io.EOF):
 			return all, nil
 		case err == nil && (len(raw.Raw) == 0 || string(raw.Raw) == "null"):
-			continue // a document of comments
+			continue // the document has only comments
 		}
 		u := &unstructured.Unstructured{}
 		if err == nil {
@@ -124,7 +122,7 @@ func appendDocuments(all []document, name string, from io.Reader) ([]document, e
 }
 
 func (s *Server) add(documents []document) error {
-	first := []string{"Namespace", "CustomResourceDefinition"} // the later first
+	first := []string{"Namespace", "CustomResourceDefinition"} // in reverse order
 	rank := func(d document) int { return -slices.Index(first, d.object.GetKind()) }
 	slices.SortStableFunc(documents, func(a, b document) int { return rank(a) - rank(b) })
 	for _, d := range documents {

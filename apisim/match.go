@@ -13,45 +13,45 @@ import (
 
 // Match selects requests. The zero value selects all of them.
 type Match struct {
-	// Verb is get, list, watch, create, update, patch, delete or deletecollection, or the
-	// HTTP method for a path that names no resource; "" is any.
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection, or the HTTP
+	// method for a path without a resource; "" is any verb.
 	Verb string
-	// Resource is the plural with its group, such as "pods" or "deployments.apps", and with
-	// its subresource, such as "pods/status"; "" is any path, and "*" any resource.
+	// Resource is the plural with its group, such as "pods" or "deployments.apps", and with its
+	// subresource, such as "pods/status"; "" is any path, and "*" any resource.
 	Resource string
-	// Namespace and Name are those of the path; "" is any. The name of a list or a watch is
-	// that of the field selector metadata.name.
+	// Namespace and Name are those of the path; "" is any. The name of a list or a watch is the one
+	// that its field selector metadata.name requires.
 	Namespace, Name string
-	// Host is the host of the URL, such as "127.0.0.1:6443"; "" is any. It tells clients with
-	// the same user agent apart: give each an address of [Server.Listen], or, as a client of
-	// [Server.Config] reaches the server under any name, a name in its Config.Host.
+	// Host is the host of the URL, such as "127.0.0.1:6443"; "" is any. It distinguishes clients
+	// with the same user agent: give each an address of [Server.Listen]. A client of
+	// [Server.Config] reaches the server under any name, so give it a name in its Config.Host.
 	Host string
 	// UserAgent is a part of the header of that name; "" is any.
 	UserAgent string
-	// Query has parameters that a request must have, with their value or with "" for any,
-	// such as {"continue": ""}; nil is any.
+	// Query has the parameters that a request must have, with their value or with "" for any value,
+	// such as {"continue": ""}; nil is any query.
 	Query map[string]string
-	// Page is the number of a page of a list, 1 being the first, however often it is
-	// requested; 0 is any request.
+	// Page is the number of a page of a list, 1 for the first, however often it is requested; 0 is
+	// any request.
 	Page int
 
-	// Skip is how many of these requests are left out first.
+	// Skip is the number of these requests that are left out first.
 	Skip int
-	// Times is how many are selected after that; 0 is all.
+	// Times is the number of requests that are selected after that; 0 is all.
 	Times int
-	// Probability is the chance of each to be selected, decided by the server's seed and by
+	// Probability is the chance of each request to be selected, determined by the server's seed and
 	// the number of requests before; 0, like 1, is certain.
 	Probability float64
 }
 
-// Nth returns the match of only one of the requests, 1 being the first.
+// Nth returns the match of the nth of the requests alone, 1 being the first.
 func (m Match) Nth(n int) Match {
 	m.Skip, m.Times = n-1, 1
 	return m
 }
 
-// String returns the match as [ParseFault] reads it, such as "verb=list,resource=pods,nth=2",
-// with its Query in addition.
+// String returns the match in the form that [ParseFault] parses, such as
+// "verb=list,resource=pods,nth=2", with its Query in addition.
 func (m Match) String() string {
 	nth := 0
 	if m.Times == 1 {
@@ -84,7 +84,7 @@ func (m *Match) fields(nth *int) []matchField {
 	}
 }
 
-// parseField reads a field.
+// parseField parses a field.
 func (m *Match) parseField(text string) error {
 	key, value, _ := strings.Cut(text, "=")
 	nth := 0
@@ -132,7 +132,7 @@ func Verbs() []string {
 	}
 }
 
-// describes reports whether a request is of the described kind, whatever the number of
+// describes reports whether the fields of the match fit a request, regardless of the number of
 // requests before.
 func (m Match) describes(r Request) bool {
 	if m.Verb != "" && m.Verb != r.Verb || m.Namespace != "" && m.Namespace != r.Namespace ||
@@ -151,8 +151,8 @@ func (m Match) describes(r Request) bool {
 	return strings.Contains(r.UserAgent, m.UserAgent)
 }
 
-// selectsNth reports whether the nth of the described requests, 0 being the first, is
-// selected. seed and injection give each injection a chance of its own.
+// selectsNth reports whether the match selects the nth of the described requests, 0 being the
+// first. With seed and injection, each injection has random numbers of its own.
 func (m Match) selectsNth(n int, seed, injection uint64) bool {
 	if n < m.Skip || m.Times > 0 && n >= m.Skip+m.Times {
 		return false

@@ -15,9 +15,9 @@ import (
 var (
 	namespaces   = corev1.SchemeGroupVersion.WithResource("namespaces")
 	errProtected = errors.New("this namespace may not be deleted")
-	// initialNamespaces are those of every new cluster.
+	// initialNamespaces are the namespaces of every new cluster.
 	initialNamespaces = []string{"default", "kube-node-lease", "kube-public", "kube-system"}
-	// protectedNamespaces are those that cannot be deleted.
+	// protectedNamespaces are the namespaces that cannot be deleted.
 	protectedNamespaces = []string{"default", "kube-public", "kube-system"}
 )
 
@@ -37,7 +37,7 @@ func (s *Server) ensureNamespaces(names ...string) error {
 	return nil
 }
 
-// canonicalize gives a namespace its name as a label.
+// canonicalize gives a namespace the label with its name.
 func canonicalize(obj object) {
 	if n, ok := obj.(*corev1.Namespace); ok {
 		n.Labels = labels.Merge(n.Labels, labels.Set{corev1.LabelMetadataName: n.Name})
@@ -106,8 +106,8 @@ func (s *Server) finishNamespaceLocked(name string) {
 	})
 }
 
-// finishLocked goes on with an object that is deleted after its content: when all resources are
-// empty of that, the object is released, and with its last finalizer it goes.
+// finishLocked continues the deletion of an object that is deleted after its content. When no
+// resource has any of the content, it releases the object, and removes it with its last finalizer.
 func (s *Server) finishLocked(gvr schema.GroupVersionResource, name string,
 	isEmpty func(*resource) bool, release func(object)) {
 	all, ok := s.resources[gvr]

@@ -19,14 +19,14 @@ const (
 	streamSuffix = ";stream=watch"
 )
 
-// form is the encoding of an answer, and how much of its objects it shows: all, the
-// metadata, or rows of a table.
+// form is the encoding of an answer, and the part of the objects that it shows: all, the metadata,
+// or rows of a table.
 type form struct {
 	mediaType       string // "" is JSON
 	stream          bool   // of events
 	metadata, table bool
 	include         metav1.IncludeObjectPolicy // of the objects in the rows
-	withoutColumns  bool                       // a table before had them
+	withoutColumns  bool                       // an earlier table of the watch had them
 }
 
 func (f form) contentType() string {
@@ -63,7 +63,7 @@ func mediaTypes(accept string) iter.Seq2[string, map[string]string] {
 	}
 }
 
-// negotiate chooses the first media type of the Accept header that the server has for a
+// negotiate chooses the first media type of the Accept header that the server supports for a
 // resource and a content.
 func (x *exchange) negotiate(res *resource, c content) (form, error) {
 	accept := cmp.Or(x.r.Header.Get("Accept"), mediaJSON)
@@ -92,7 +92,7 @@ func (f *form) setEncoding(mediaType string) bool {
 		return true
 	case mediaProtobuf, mediaYAML:
 		f.mediaType = mediaType
-		return mediaType == mediaProtobuf || !f.stream // YAML has no frames
+		return mediaType == mediaProtobuf || !f.stream // a watch in YAML is not supported
 	default:
 		return false
 	}

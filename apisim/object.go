@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// object is an API object: a Go type of the scheme, or a map. A stored object is
-// immutable. A stored object of a Go type has no kind: its resource knows the kind.
+// object is an API object: a Go type of the scheme, or a map. A stored object is immutable. A
+// stored object of a Go type has no kind, which its resource knows.
 type object interface {
 	metav1.Object
 	runtime.Object
@@ -33,7 +33,7 @@ func keyOf(obj object) string { return key(obj.GetNamespace(), obj.GetName()) }
 // clone returns a copy that may be changed.
 func clone[T object](obj T) T { return obj.DeepCopyObject().(T) }
 
-// shallow returns a copy whose own fields may be set, and nothing below them.
+// shallow returns a copy of which the fields may be set, but not the values that they refer to.
 func shallow(obj object) object {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return &unstructured.Unstructured{Object: maps.Clone(u.Object)}
@@ -47,14 +47,14 @@ func shallow(obj object) object {
 // withKind returns obj with its kind in the version of the request.
 func withKind(obj object, gvk schema.GroupVersionKind) object {
 	if obj.GetObjectKind().GroupVersionKind() == gvk {
-		return obj // maps always have one
+		return obj // maps always have a kind
 	}
 	shown := shallow(obj)
 	shown.GetObjectKind().SetGroupVersionKind(gvk)
 	return shown
 }
 
-// atVersion returns obj as of a version. Its metadata is its own.
+// atVersion returns a copy of obj with another version.
 func atVersion(obj object, version uint64) object {
 	copied := clone(obj)
 	copied.SetResourceVersion(versionString(version))
@@ -90,8 +90,8 @@ func setStatus(dst, src object) {
 	}
 }
 
-// desired returns the fields of an object whose changes begin a generation: all but the
-// metadata, and the status if that is written separately.
+// desired returns an object without its metadata, and without the status if that is written
+// separately. A change of the rest begins a generation.
 func desired(r *resource, obj object) any {
 	bare := shallow(obj)
 	if r.HasStatus {

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// The OpenAPI documents name each object's path and the parameters of its patch, and no
-// schemas. kubectl looks there for the parameter fieldValidation, and leaves the validation
-// to a server that has it.
+// The OpenAPI documents have the path of the objects of each resource and the parameters of its
+// patch, but no schemas. kubectl looks for the parameter fieldValidation there, and leaves the
+// validation to a server with the parameter.
 
 // serveOpenAPI answers a request for an OpenAPI document of version 3, and reports whether the
 // request was one.
@@ -48,7 +48,7 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request) bool {
 		writeJSON(w, mediaJSON, fields{
 			"openapi": "3.0.0", "info": fields{"title": "Kubernetes", "version": servedVersion.GitVersion},
 			"paths": paths,
-			// kubectl explain reads the schemas without looking whether there are any.
+			// kubectl explain reads the schemas without a check whether there are any.
 			"components": fields{"schemas": fields{}},
 		})
 	}

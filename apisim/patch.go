@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// maxPatchOperations is how many operations a JSON patch may have, as of a real server.
+// maxPatchOperations is the limit of the operations of a JSON patch, as in a real server.
 const maxPatchOperations = 10_000
 
 // patch is the body of a PATCH request.
@@ -24,8 +24,8 @@ type patch struct {
 	data []byte
 }
 
-// patchTypes returns the media types of the patches for a resource. The strategic one
-// needs a Go type, whose tags say how its lists are merged.
+// patchTypes returns the media types of the patches for a resource. The strategic patch needs a Go
+// type, whose tags describe the merging of its lists.
 func patchTypes(res *resource) []string {
 	kinds := []string{string(types.JSONPatchType), string(types.MergePatchType)}
 	if res.typed {
@@ -47,8 +47,8 @@ func readPatch(r *http.Request, res *resource) (patch, error) {
 	return patch{kind: types.PatchType(mediaType), data: data}, err
 }
 
-// apply returns an object with the patch applied to it. The warnings are about fields of
-// the patch that the object does not have.
+// apply returns an object with the patch applied to it. The warnings are about fields of the patch
+// that the object does not have.
 func (p patch) apply(res *resource, stored object) (obj object, warnings []error, err error) {
 	original, err := json.Marshal(withKind(stored, res.gvk()))
 	if err != nil {
@@ -65,7 +65,7 @@ func (p patch) apply(res *resource, stored object) (obj object, warnings []error
 }
 
 // applyJSON returns the JSON of an object with the patch applied to it. The type of stored
-// says how a strategic patch merges lists.
+// determines the merging of lists by a strategic patch.
 func (p patch) applyJSON(original []byte, stored object) (patched []byte, err error) {
 	var operations jsonpatch.Patch
 	if p.kind == types.JSONPatchType {
@@ -93,7 +93,7 @@ func (p patch) applyJSON(original []byte, stored object) (patched []byte, err er
 	return patched, nil
 }
 
-// errPatched is the answer to a patch after which the object cannot be read.
+// errPatched is the answer to a patch whose result cannot be decoded.
 func errPatched(data []byte, err error) error {
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{
 		field.Invalid(field.NewPath("patch"), string(data), err.Error()),

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// random makes all that is random in a server, from one seed.
+// random generates all random values of a server, from one seed.
 type random struct {
 	mu     sync.Mutex // guards source
 	source *rand.Rand
@@ -19,13 +19,13 @@ type random struct {
 func newRandom(seed uint64) *random { return &random{source: rand.New(rand.NewPCG(seed, seed))} }
 
 const (
-	// nameLetters are those of a real server: no vowels, which could spell words, and no
+	// nameLetters are the characters of a real server: no vowels, which could spell words, and no
 	// digits that look like letters.
 	nameLetters = "bcdfghjklmnpqrstvwxz2456789"
-	// suffixLength is how many of them are appended to metadata.generateName.
+	// suffixLength is the number of characters that are appended to metadata.generateName.
 	suffixLength = 5
-	// longestPrefix is how much of metadata.generateName is kept, so that the name
-	// is a DNS label.
+	// longestPrefix is the number of characters of metadata.generateName that are kept, so that the
+	// name is a DNS label.
 	longestPrefix = 63 - suffixLength
 )
 

@@ -14,31 +14,31 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// requestLimit is how many requests the log keeps.
+// requestLimit is the largest number of requests in the log.
 const requestLimit = 10_000
 
 // Request is one request to the server.
 type Request struct {
-	// Verb is get, list, watch, create, update, patch, delete or deletecollection, or the
-	// HTTP method for a path that names no resource.
+	// Verb is get, list, watch, create, update, patch, delete or deletecollection, or the HTTP
+	// method for a path without a resource.
 	Verb string
-	// Resource, Subresource, Namespace and Name are those of the path. The name of a list
-	// or a watch is that of its field selector metadata.name.
+	// Resource, Subresource, Namespace and Name are those of the path. The name of a list or a
+	// watch is the one that its field selector metadata.name requires.
 	Resource                     schema.GroupVersionResource
 	Subresource, Namespace, Name string
 	// Query holds the parameters.
 	Query url.Values
-	// Host is the host of the URL, as the client names it.
+	// Host is the host of the URL in the client's request.
 	Host string
 	// UserAgent is the header of that name.
 	UserAgent string
-	// Status is the status of the answer, 0 before it and when the connection was dropped
-	// before it.
+	// Status is the status of the answer. It is 0 before the answer, and for a connection that was
+	// dropped without one.
 	Status int
 	page   int // of a list, 0 for other requests
 	// Faults names the faults of the request.
 	Faults []string
-	// Time is when the request came.
+	// Time is the time at which the request arrived.
 	Time time.Time
 }
 
@@ -57,7 +57,7 @@ func requestOf(r *http.Request, p requestPath) Request {
 	}
 }
 
-// resourceText returns the resource as [Match] and [Rule] write it.
+// resourceText returns the resource in the form of [Match] and [Rule].
 func (r Request) resourceText() string {
 	text := r.Resource.GroupResource().String()
 	if r.Subresource != "" {
@@ -122,7 +122,7 @@ func (s *Server) Requests() Requests {
 	return copied(s.requests.kept)
 }
 
-// ForgetRequests empties the log, so that later requests are counted by themselves.
+// ForgetRequests empties the log. Running watches remain in Watches.
 func (s *Server) ForgetRequests() {
 	s.requests.mu.Lock()
 	defer s.requests.mu.Unlock()
@@ -137,7 +137,7 @@ func (s *Server) Watches() Requests {
 }
 
 type requestLog struct {
-	mu      sync.Mutex // guards all, and Status and Faults of the entries
+	mu      sync.Mutex // guards all fields, and Status and Faults of the entries
 	kept    []*Request
 	running []*Request // watches
 }

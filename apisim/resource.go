@@ -14,29 +14,30 @@ import (
 
 // Resource describes a resource that is not built in, for [Server.Register].
 type Resource struct {
-	// Group, Version and Name, the plural, are its path; Kind is the kind of its objects.
+	// Group, Version and Name, the plural, form the path of the resource; Kind is the kind of its
+	// objects.
 	Group, Version, Name, Kind string
 	// Singular is the name of one object; the default is Kind in lower case.
 	Singular string
-	// ShortNames are abbreviations, Categories groups such as "all".
+	// ShortNames are abbreviations, Categories are groups such as "all".
 	ShortNames, Categories []string
-	// Namespaced is whether its objects have a namespace.
+	// Namespaced reports whether the objects have a namespace.
 	Namespaced bool
-	// HasStatus is whether it has a status subresource.
+	// HasStatus reports whether the resource has a status subresource.
 	HasStatus bool
 }
 
-// resource is one version in which a collection is served. It does not change.
+// resource is a collection in one of its versions. It does not change.
 type resource struct {
 	Resource
 	*collection
 	typed    bool                // objects are Go types of the scheme, not maps
 	listKind string              // "" is the kind with the suffix List
-	storedAs schema.GroupVersion // of objects that are maps
+	storedAs schema.GroupVersion // the version of stored maps
 	columns  []printerColumn
 	fields   []string // paths of custom fields that objects can be selected by
 	scale    *scalePaths
-	isReview bool // objects are answered, and not stored
+	isReview bool // the objects are reviews: answered, and not stored
 }
 
 func (r *resource) gv() schema.GroupVersion {
@@ -69,7 +70,7 @@ func (r *resource) newObject() (object, error) {
 	return obj.(object), nil
 }
 
-// builtinResources returns the built-in resources that present servers have.
+// builtinResources returns the built-in resources of current servers.
 func builtinResources() map[schema.GroupVersionResource]*resource {
 	resources := make(map[schema.GroupVersionResource]*resource)
 	for _, b := range builtin.All() {
@@ -92,8 +93,7 @@ func builtinResources() map[schema.GroupVersionResource]*resource {
 	return resources
 }
 
-// Register adds a resource whose objects are held as maps, which stands for a custom
-// resource.
+// Register adds a resource whose objects are maps, like a custom resource.
 func (s *Server) Register(r Resource) error {
 	if r.Version == "" || r.Name == "" || r.Kind == "" {
 		return fmt.Errorf("apisim: a resource needs a version, a name and a kind, got %+v", r)

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// A review is a question in the form of an object: it is created, answered in its status,
-// and not stored.
+// A review is an object that asks a question. The server answers it in its status at the create,
+// and does not store it.
 
 // reviewResources returns the resources of the reviews that the server answers.
 func reviewResources() []*resource {
@@ -33,7 +33,7 @@ func reviewResources() []*resource {
 	return all
 }
 
-// isSelfReview reports whether a request asks about its own sender, as every user may.
+// isSelfReview reports whether a request is a review of its own sender, which every user may send.
 func isSelfReview(r Request) bool {
 	return r.Verb == "create" && slices.Contains([]string{
 		"selfsubjectaccessreviews.authorization.k8s.io", "selfsubjectreviews.authentication.k8s.io",
@@ -68,8 +68,8 @@ func (x *exchange) review() (object, error) {
 	return obj, nil
 }
 
-// access reports whether a user may send a request. Every user may send requests that name
-// no resource, which have no attributes.
+// access reports whether a user may send a request with some attributes. A request without a
+// resource has none, and every user may send it.
 func (u User) access(of *authorizationv1.ResourceAttributes) (
 	status authorizationv1.SubjectAccessReviewStatus) {
 	asked := Request{}
@@ -114,7 +114,7 @@ func (u User) rules(namespace string) authorizationv1.SubjectRulesReviewStatus {
 	return status
 }
 
-// kubeletOnly are the subresources that a real server asks a kubelet for.
+// kubeletOnly are the subresources for which a real server asks a kubelet.
 var kubeletOnly = map[string][]string{
 	"pods": {"log", "exec", "attach", "portforward", "proxy"}, "nodes": {"proxy"},
 }

@@ -20,8 +20,8 @@ type requestPath struct {
 	namespace, name, subresource string
 }
 
-// parsePath reads /api/VERSION/… and /apis/GROUP/VERSION/… down to a resource. Other paths
-// have none.
+// parsePath parses /api/VERSION/… and /apis/GROUP/VERSION/… down to a resource. It returns no names
+// for other paths.
 func parsePath(path string) (p requestPath) {
 	parts := strings.Split(strings.Trim(path, "/"), "/")
 	if parts[0] == "api" {
@@ -53,11 +53,11 @@ var verbOf = map[string]string{
 	http.MethodDelete: "delete",
 }
 
-// verb returns the verb of a request, the HTTP method if the path names no resource.
+// verb returns the verb of a request, which is the HTTP method if the path has no resource.
 func (p requestPath) verb(method string, query url.Values) string {
 	reads, watch := method == http.MethodGet, false
 	given := query["watch"]
-	runtime.Convert_Slice_string_To_bool(&given, &watch, nil) //nolint:errcheck // it has no error
+	runtime.Convert_Slice_string_To_bool(&given, &watch, nil) //nolint:errcheck // it returns none
 	switch {
 	case p.gvr.Resource == "":
 		return method
@@ -76,7 +76,7 @@ func (p requestPath) verb(method string, query url.Values) string {
 
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	c := r.Context().Value(inflightKey{}).(*inflight)
-	if isTimedOut(r) { // it waited for a fault
+	if isTimedOut(r) { // the request waited for a fault
 		writeError(w, r, errTimeout)
 		return
 	}
@@ -113,7 +113,7 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	res    *resource
-	// instance is the server that was asked, nil for the one whose memory is the storage.
+	// instance is the instance that received the request, nil for the server itself.
 	instance *Instance
 	status   int // of an answer that is not an error, 0 is 200
 }

@@ -24,8 +24,8 @@ func builtinScale(r *resource) *scalePaths {
 	return nil
 }
 
-// of returns the scale of an object. Fields that are missing or of another type count as
-// empty, but for the replicas of a built-in object, whose default is 1.
+// of returns the scale of an object. Fields that are missing or of another type count as empty,
+// except that a built-in object has 1 replica by default.
 func (p *scalePaths) of(obj object) object {
 	s := &autoscalingv1.Scale{ObjectMeta: metav1.ObjectMeta{
 		Name: obj.GetName(), Namespace: obj.GetNamespace(), UID: obj.GetUID(),
@@ -55,7 +55,7 @@ func (p *scalePaths) of(obj object) object {
 	return s
 }
 
-// apply returns an object with the replicas of a scale that was sent for it.
+// apply returns an object with the replicas of the scale in a request.
 func (p *scalePaths) apply(res *resource, before, scale object) (object, error) {
 	err := checkPreconditions(res, before, scale.GetUID(), scale.GetResourceVersion())
 	if err != nil {

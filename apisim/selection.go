@@ -17,7 +17,7 @@ import (
 // objectTree holds objects by their key.
 type objectTree = btree.Map[string, object]
 
-// objectSelection says which objects a request is about.
+// objectSelection is the selection of objects by a request.
 type objectSelection struct {
 	namespace, name string // "" is any
 	labels          labels.Selector
@@ -57,8 +57,7 @@ func (s objectSelection) matches(obj object) bool {
 	return err == nil && matches
 }
 
-// inNamespace returns the objects of a namespace, "" being all, with the keys from one
-// on.
+// inNamespace returns the objects of a namespace, or of all namespaces for "", from a key on.
 func inNamespace(objects *objectTree, namespace, from string) iter.Seq2[string, object] {
 	prefix := ""
 	if namespace != "" {
@@ -71,13 +70,13 @@ func inNamespace(objects *objectTree, namespace, from string) iter.Seq2[string, 
 	}
 }
 
-// shardRange is a part of a shard selector. Those of a real server are expressions of CEL, which may
+// shardRange matches a part of a shard selector. A real server parses expressions of CEL, which may
 // have other spaces.
 var shardRange = regexp.MustCompile(
 	`^shardRange\((object\.metadata\.(?:uid|namespace)), '(0x[0-9a-f]{16})', '(0x[0-9a-f]{16}|0x10{16})'\)$`)
 
-// parseShards returns the selector that a text stands for. As with a real server, the error is no
-// fault of the request.
+// parseShards parses a shard selector. As with a real server, the error is an internal error of the
+// server.
 func parseShards(text string) (sharding.Selector, error) {
 	var all []sharding.ShardRangeRequirement
 	for part := range strings.SplitSeq(text, "||") {

@@ -16,25 +16,26 @@ import (
 
 // Options are the choices of a [Server]. The zero value is ready.
 type Options struct {
-	// HistoryLimit is how many past events of each resource can be watched; 0 means 10,000.
-	// A watch that begins before them, or falls behind them, gets 410 Gone.
+	// HistoryLimit bounds the number of past events of each resource that the server keeps; 0 means
+	// 10,000. A watch from a version before them is answered with 410 Gone. A watch that falls
+	// behind them ends, and its client receives 410 Gone when it resumes.
 	HistoryLimit int
-	// BookmarkInterval is how often a watch that allows bookmarks gets one; 0 means a
+	// BookmarkInterval is the period of the bookmarks of a watch that allows them; 0 means a
 	// minute, the minimum is a millisecond.
 	BookmarkInterval time.Duration
-	// Seed decides all that is random: UIDs, generated names, timeouts of watches, and the
-	// requests that a [Match] with a probability selects. 0 takes a random one, which
+	// Seed determines all random values: UIDs, generated names, timeouts of watches, and the
+	// requests that a [Match] with a probability selects. 0 stands for a random seed, which
 	// [Server.Seed] returns.
 	Seed uint64
 	// ShardedListAndWatch honours the shard selectors of lists and watches, as the alpha feature of
-	// that name does. Without it they are ignored.
+	// that name does. Without it the server ignores them.
 	ShardedListAndWatch bool
-	// Middleware wraps the handler of every request, for a test that looks at requests or
-	// answers them itself; nil leaves the handler as it is.
+	// Middleware wraps the handler of every request, for a test that inspects requests or answers
+	// them itself; nil leaves the handler unchanged.
 	Middleware func(http.Handler) http.Handler
-	// OnWrite is called with the resource and the resource version of each change of an object,
-	// in the order of the versions. No other write happens meanwhile: it must return soon, and
-	// not call the server. Nil is no call.
+	// OnWrite is called with the resource and the resource version of each change of an object, in
+	// the order of the versions; nil means no call. No other write happens during the call: it must
+	// return soon, and not call the server.
 	OnWrite func(gvr schema.GroupVersionResource, version string)
 	// Logger receives a line per request; nil discards them.
 	Logger *slog.Logger
@@ -43,15 +44,14 @@ type Options struct {
 const (
 	defaultHistoryLimit     = 10_000
 	defaultBookmarkInterval = time.Minute
-	// minBookmarkInterval keeps watches from sending nothing but bookmarks.
+	// minBookmarkInterval prevents watches that send nothing but bookmarks.
 	minBookmarkInterval = time.Millisecond
 )
 
 // errClosed is the error of calls on a closed server.
 var errClosed = errors.New("apisim: the server is closed")
 
-// Server is a Kubernetes API server in memory. All its methods may be called from any
-// goroutine.
+// Server is a Kubernetes API server in memory. All its methods may be called from any goroutine.
 type Server struct {
 	o       Options
 	handler http.Handler
@@ -65,7 +65,7 @@ type Server struct {
 	removed       map[schema.GroupVersionResource]*resource // by RemoveResource
 	version       uint64                                    // of the newest write
 	advanced      chan struct{}                             // closed at the next write
-	refuseStreams bool                                      // no streamed lists
+	refuseStreams bool                                      // streamed lists are refused
 	users         map[string]User
 	instances     []*Instance
 	closed        bool
@@ -74,7 +74,7 @@ type Server struct {
 	faults   injections
 }
 
-// New returns a server with the namespaces of every new cluster. Config reaches it at
+// New returns a server with the namespaces of every new cluster. Clients of Config reach it at
 // once; Listen makes it reachable over TCP too.
 func New(o Options) (*Server, error) {
 	if err := o.complete(); err != nil {
@@ -114,11 +114,11 @@ func (o *Options) complete() error {
 	return nil
 }
 
-// Seed returns the seed of all that is random, to repeat a run.
+// Seed returns the seed of all random values. The same seed in Options repeats a run.
 func (s *Server) Seed() uint64 { return s.o.Seed }
 
-// Close ends all watches and connections and waits for every goroutine of the server. It
-// may be called more than once.
+// Close ends all watches and connections. It waits for the goroutines of listeners and requests,
+// and for the writes of [ApplyLater] that have begun. It may be called more than once.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	if s.closed {
@@ -139,7 +139,7 @@ func (s *Server) Close() error {
 	return errors.Join(errs...)
 }
 
-// frontends returns those of the server and of its instances.
+// frontends returns the frontends of the server and of its instances.
 func (s *Server) frontends() []*frontend {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Snapshot is the state of a server at a moment: its resources, their objects, and the
-// version. It costs little to take and to keep.
+// Snapshot is the state of a server at a moment: its resources, their objects, and the version. It
+// is cheap to take and to keep.
 type Snapshot struct {
 	server             *Server
 	version            uint64
@@ -37,7 +37,7 @@ func (s *Server) Snapshot() *Snapshot {
 	return taken
 }
 
-// Objects returns how many objects the snapshot holds.
+// Objects returns the number of objects in the snapshot.
 func (t *Snapshot) Objects() int {
 	count := 0
 	for _, c := range t.collections {
@@ -46,11 +46,10 @@ func (t *Snapshot) Objects() int {
 	return count
 }
 
-// Rewind restores a snapshot, as a cluster whose storage is restored from a backup:
-// later writes are undone without an event, and resource versions continue from that of
-// the snapshot, so that later writes have versions that clients have seen before. All
-// connections are cut, the history is empty, and instances start again. The snapshot must be of
-// this server; it may be restored again.
+// Rewind restores a snapshot, like a cluster whose storage is restored from a backup. Later writes
+// are undone without an event. Resource versions continue from that of the snapshot, so that later
+// writes have versions that clients have seen before. All connections are cut, the history is
+// empty, and instances start again. The snapshot must be of this server; it may be restored again.
 func (s *Server) Rewind(to *Snapshot) {
 	if to.server != s {
 		panic("apisim: the snapshot is of another server")

@@ -15,20 +15,20 @@ type TB interface {
 	Fatalf(format string, args ...any)
 }
 
-// leakGrace is how long the end of a test waits for watches to end, so that clients that
-// were stopped a moment ago do not count as leaks.
+// leakGrace is the time for which the end of a test waits for watches to end, so that a client that
+// was stopped a moment ago does not count as a leak.
 const leakGrace = time.Second
 
-// Start starts a server for a test, with the objects of the files that [Server.Load]
-// finds. After the test's own cleanups it fails the test if watches are still running a
-// second later, logs the faults that no request has met and the seed of a test that has
-// failed, and closes the server. It works within a testing/synctest bubble.
+// Start starts a server for a test, with the objects of the files that [Server.Load] finds. After
+// the test's own cleanups it fails the test if watches still run a second later. It logs the faults
+// that no request has met, and the seed of a failed test, and closes the server. It works within a
+// testing/synctest bubble.
 func Start(t TB, files ...string) *Server {
 	t.Helper()
 	return Options{}.Start(t, files...)
 }
 
-// Start starts a server of these options for a test, as the function of that name does.
+// Start starts a server with these options for a test, as the function of that name does.
 func (o Options) Start(t TB, files ...string) *Server {
 	t.Helper()
 	s, err := New(o)
@@ -72,8 +72,7 @@ func (s *Server) checkLeaks(t TB) {
 		"test ends\n%v", watches, running)
 }
 
-// ExpectRequests fails a test, and shows the log, unless the match selects so many
-// requests.
+// ExpectRequests fails a test, and prints the log, unless the match selects count requests.
 func (s *Server) ExpectRequests(t TB, m Match, count int) {
 	t.Helper()
 	all := s.Requests()

@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/validation"
 )
 
-// The rules that Kubernetes has per type, in the strategies of its registry.
+// These rules are those of the strategies in Kubernetes' registry, which differ by type.
 
-// isBuiltin reports whether the resource is a built-in one of these: plurals with their
+// isBuiltin reports whether the resource is a built-in one of these names: plurals with their
 // group, such as "pods" and "deployments.apps", or "*.apps" for all of a group.
 func (r *resource) isBuiltin(names ...string) bool {
 	return r.typed && (slices.Contains(names, r.groupResource().String()) ||
@@ -42,27 +42,26 @@ func (r *resource) needsVersion() bool {
 		"volumeattachments.storage.k8s.io")
 }
 
-// keepsStatusOnCreate reports whether a new object may have a status: a kubelet
-// registers its node with one.
+// keepsStatusOnCreate reports whether a new object may have a status. A kubelet registers its node
+// with one.
 func (r *resource) keepsStatusOnCreate() bool { return r.isBuiltin("nodes") }
 
-// statusHasMetadata reports whether a write of the status may change labels,
-// annotations, finalizers and owners too, as it may with the oldest types.
+// statusHasMetadata reports whether a write of the status may also change labels, annotations,
+// finalizers and owners, as with the oldest types.
 func (r *resource) statusHasMetadata() bool {
 	return r.typed && r.Group == "" || r.isBuiltin("*.apps", "*.autoscaling", "*.batch", "*.policy",
 		"ingresses.networking.k8s.io")
 }
 
-// returnsDeleted reports whether the answer to a finished delete is the object, and not
-// a Status.
+// returnsDeleted reports whether the answer to a finished delete is the object, not a Status.
 func (r *resource) returnsDeleted() bool {
 	return !r.isBuiltin("csistoragecapacities.storage.k8s.io") && r.isBuiltin(
 		"persistentvolumeclaims", "persistentvolumes", "pods", "podtemplates", "resourcequotas",
 		"serviceaccounts", "services", "*.resource.k8s.io", "*.storage.k8s.io")
 }
 
-// nameRule returns the rule for names: nearly always a DNS subdomain, a DNS label for
-// namespaces and services, and any segment of a path for access control.
+// nameRule returns the rule for names: a DNS label for namespaces and services, any segment of a
+// path for access control, and a DNS subdomain for most others.
 func (r *resource) nameRule() validation.ValidateNameFunc {
 	switch {
 	case r.isBuiltin("namespaces"):

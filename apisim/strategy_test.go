@@ -15,7 +15,7 @@ import (
 func TestRulesOfTypes(t *testing.T) {
 	tests := []struct {
 		version, kind, path string // of the API, and its collection
-		makes               bool   // an update makes what is missing
+		makes               bool   // an update creates a missing object
 		needsVersion        bool   // an update must name the version
 		returned            bool   // a delete answers with the object
 		counts              bool   // it has generations

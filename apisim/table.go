@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// printerColumn is a column that a definition gives the tables of its resource.
+// printerColumn is a column that a definition specifies for the tables of its resource.
 type printerColumn struct {
 	Name        string `json:"name"`
 	Type        string `json:"type"`

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// maxTimeout is the longest timeout that a request may ask for, as in a real server. A
-	// longer one has no effect.
+	// maxTimeout is the largest timeout that a request may have, as in a real server. A larger one
+	// has no effect.
 	maxTimeout = time.Minute
-	// maxWriteTimeout is the longest timeout of a write, as in a real server.
+	// maxWriteTimeout is the largest timeout of a write, as in a real server.
 	maxWriteTimeout = 34 * time.Second
 )
 
 // errTimeout is the answer to a request that runs longer than its parameter timeout.
 var errTimeout = apierrors.NewTimeoutError("request did not complete within the allotted timeout", 0)
 
-// withTimeout returns a request whose context ends after its parameter timeout. Watches have
-// no such limit, as in a real server; nor has a request without the parameter, so that faults
-// may last longer than the minute of a real server.
+// withTimeout returns a request whose context ends after its parameter timeout. Watches have no
+// such limit, as in a real server. Nor do requests without the parameter: faults may last longer
+// than the minute of a real server.
 func withTimeout(r *http.Request, verb string) (*http.Request, context.CancelFunc, error) {
 	text := r.URL.Query().Get("timeout")
 	if text == "" || verb == "watch" {
@@ -55,8 +55,8 @@ func isWrite(verb string) bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, verb)
 }
 
-// timeOut answers a request that has run longer than its parameter timeout. It closes the
-// connection if the head of another answer was sent, as a real server does.
+// timeOut answers a request that has run longer than its parameter timeout. If the head of another
+// answer was sent, it closes the connection, as a real server does.
 func (c *inflight) timeOut(headed bool) error {
 	if headed {
 		return c.cut(true)

@@ -57,8 +57,8 @@ func TestTimeouts(t *testing.T) {
 	}
 }
 
-// TestTimeoutIsAStatus checks what client-go makes of a timeout, and that a later fault does
-// not answer in its place.
+// TestTimeoutIsAStatus checks client-go's error for a timeout, and that a later fault does not
+// answer in its place.
 func TestTimeoutIsAStatus(t *testing.T) {
 	inBothEncodings(t, Options{}, func(b *bench, client kubernetes.Interface) {
 		b.server.Inject(Match{Verb: "get"}, Delay(time.Minute), Refuse(429, 0), Stall(0, time.Minute))

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// update replaces an object by another one, which is the server's from then on. It returns
+// update replaces an object by another one, which belongs to the server from then on. It returns
 // the object as it is stored, and whether it is new.
 func (s *Server) update(r *resource, given object, o writeOptions) (object, bool, error) {
 	s.mu.Lock()
@@ -70,8 +70,8 @@ func (s *Server) replaceLocked(r *resource, before, given object, o writeOptions
 	return after, nil
 }
 
-// isFinished reports whether an update takes the last finalizer of a deleted object, so
-// that the object is removed.
+// isFinished reports whether an update removes the last finalizer of a deleted object, which
+// removes the object.
 func isFinished(before, after object) bool {
 	if before.GetDeletionTimestamp() == nil || len(after.GetFinalizers()) > 0 {
 		return false
@@ -83,8 +83,8 @@ func isFinished(before, after object) bool {
 	return !ok || len(namespace.Spec.Finalizers) == 0
 }
 
-// merge returns the next state of an object: the part that a client may change from given,
-// the rest from before. It takes given over, or parts of it.
+// merge returns the next state of an object. The part that a client may change is that of given,
+// the rest is that of before. given, or parts of it, belong to the result.
 func merge(r *resource, before, given object, part objectPart) object {
 	switch part {
 	case statusOnly:
@@ -111,8 +111,8 @@ func merge(r *resource, before, given object, part objectPart) object {
 	return after
 }
 
-// mergeStatus returns the stored object with the status of given, and with its metadata
-// where the type lets a status write change that.
+// mergeStatus returns the stored object with the status of given, and with its metadata where the
+// type allows a write of the status to change that.
 func mergeStatus(r *resource, before, given object) object {
 	after := clone(before)
 	setStatus(after, given)
@@ -134,8 +134,8 @@ func mergeStatus(r *resource, before, given object) object {
 	return after
 }
 
-// keepSystemMetadata gives the next state the fields that an update may leave out and may
-// not change. Validation refuses changes of the others.
+// keepSystemMetadata copies the fields that an update may leave out and may not change into the
+// next state. Validation refuses changes of the others.
 func keepSystemMetadata(before, after object) {
 	after.SetResourceVersion(before.GetResourceVersion())
 	after.SetSelfLink("")

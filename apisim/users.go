@@ -10,15 +10,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// User is a sender of requests with a bearer token. Its JSON form is that of the fields
-// in lower case.
+// User is a sender of requests with a bearer token. Its JSON form has the names of the fields in
+// lower case.
 type User struct {
 	// Name is the name in messages, such as "system:serviceaccount:default:web".
 	Name string `json:"name"`
-	// Token is the bearer token. It must not be empty, and no other user's.
+	// Token is the bearer token. It must not be empty, and must differ from those of other users.
 	Token string `json:"token"`
-	// Allow lists the rights of the user; without rules a user has discovery, and reviews
-	// of its own rights.
+	// Allow lists the rights of the user. Without rules a user has discovery, and reviews of its
+	// own rights.
 	Allow []Rule `json:"allow,omitempty"`
 }
 
@@ -34,14 +34,14 @@ type Rule struct {
 	// Namespaces are the allowed namespaces; nil is all of them, and resources without
 	// namespaces too.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Names are those of the objects; nil is any. A list or a watch is of one object if it
-	// has the field selector metadata.name.
+	// Names are the names of objects; nil is any. A list or a watch has the name of one object if
+	// it has the field selector metadata.name.
 	Names []string `json:"names,omitempty"`
 }
 
-// SetUsers makes the server answer 401 to requests without the token of a user, and 403
-// to requests that no rule of the user allows. It replaces the users before. A server
-// without users, as it is at first, allows everything. Running watches go on.
+// SetUsers makes the server answer 401 to requests without the token of a user, and 403 to requests
+// that no rule of the user allows. It replaces the previous users. A server without users, such as
+// a new one, allows everything. Running watches go on.
 func (s *Server) SetUsers(users ...User) error {
 	known := make(map[string]User, len(users))
 	for _, u := range users {
@@ -72,7 +72,7 @@ func (s *Server) sender(r *http.Request) (User, error) {
 	return user, nil
 }
 
-// userNamed returns a user by name. One that the server does not know has no rights.
+// userNamed returns a user by name. A user that the server does not know has no rights.
 func (s *Server) userNamed(name string) User {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *Server) userNamed(name string) User {
 	return User{Name: name}
 }
 
-// anybody returns a user of a server without users, who may do everything.
+// anybody returns a user of a server without users, which has all rights.
 func anybody(name string) User {
 	everything := Rule{Verbs: []string{"*"}, Resources: []string{"*"}}
 	return User{Name: name, Allow: []Rule{everything}}

@@ -10,30 +10,31 @@ import (
 )
 
 const (
-	// A watch without a timeout lasts between one and two of these.
+	// minWatchTimeout is the shortest duration of a watch without a timeout, which lasts up to
+	// twice as long.
 	minWatchTimeout = 30 * time.Minute
-	// timeoutNotice is how long before its timeout a watch gets a bookmark, as in a real
+	// timeoutNotice is the time from the last bookmark of a watch to its timeout, as in a real
 	// server.
 	timeoutNotice = 2 * time.Second
-	// maxWatchBatch is how many events are written before a flush.
+	// maxWatchBatch is the largest number of events that are written before a flush.
 	maxWatchBatch = 500
 )
 
-// watcher is one running watch. It has no buffer: it reads the history of its resource
-// from a position, and ends when the history no longer reaches there.
+// watcher is one running watch. It has no buffer: it reads the history of its resource from a
+// position, and ends when the history no longer reaches that position.
 type watcher struct {
 	*exchange
 	listRequest
 	flush    func() error
 	position int    // in the history, see collection.dropped
-	after    uint64 // events up to this version are left out; it may be in the future
-	sent     uint64 // all up to this version was sent
+	after    uint64 // events up to this version are not sent; it may be in the future
+	sent     uint64 // the events up to this version were sent
 }
 
 // errEnded ends a watch without an event.
 var errEnded = errors.New("the watch is over")
 
-// watch answers a watch. An error comes before the head of the answer.
+// watch answers a watch. Errors occur before the head of the answer.
 func (x *exchange) watch() error {
 	l, err := x.parseList(eventStream)
 	if err != nil {
@@ -42,7 +43,7 @@ func (x *exchange) watch() error {
 	w := &watcher{exchange: x, listRequest: l, flush: http.NewResponseController(x.w).Flush}
 	x.w.Header().Set("Content-Type", l.form.contentType())
 	x.w.WriteHeader(http.StatusOK)
-	if !x.answered { // by a fault at the head
+	if !x.answered { // a fault at the head ends the answer
 		w.run()
 	}
 	return nil
@@ -74,7 +75,7 @@ func (w *watcher) begin() error {
 	if streamed {
 		if w.ResourceVersion == "" {
 			w.server.mu.Lock()
-			w.version = w.server.version // a server that lags has to catch up first
+			w.version = w.server.version // a server that lags has to reach it first
 			w.server.mu.Unlock()
 		}
 		if err := w.await(w.version); err != nil {
@@ -96,7 +97,7 @@ func (w *watcher) begin() error {
 	return nil
 }
 
-// seek finds the position of the watch, and the initial state if that is requested.
+// seek finds the position of the watch, and returns the initial state if that is requested.
 func (w *watcher) seek(initial bool) (*objectTree, error) {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -107,7 +108,7 @@ func (w *watcher) seek(initial bool) (*objectTree, error) {
 		objects, version = res.objects.Copy(), w.server.version
 	case initial || version == 0:
 		objects, version = w.stateLocked()
-		if version < res.floor { // of a laggard
+		if version < res.floor { // the version is of a laggard
 			return nil, errExpired(version, res.floor)
 		}
 	case version < w.oldestLocked():
@@ -134,8 +135,8 @@ func (w *watcher) sendState(objects *objectTree) error {
 	return nil
 }
 
-// follow sends events as they come, until the client is gone, the time is over, or the
-// history has left the watch behind.
+// follow sends events as they occur, until the client is gone, the timeout is reached, or the
+// history no longer reaches the position of the watch.
 func (w *watcher) follow(notice, end <-chan time.Time) {
 	ticker := time.NewTicker(w.server.o.BookmarkInterval)
 	defer ticker.Stop()
@@ -169,7 +170,8 @@ func (w *watcher) follow(notice, end <-chan time.Time) {
 	}
 }
 
-// next returns the events at the position, and channels of which one is closed when there are more.
+// next returns the events at the position, and channels of which one is closed when there are more
+// events.
 func (w *watcher) next() (events []*event, changed, later <-chan struct{}, err error) {
 	w.server.mu.Lock()
 	defer w.server.mu.Unlock()
@@ -180,7 +182,7 @@ func (w *watcher) next() (events []*event, changed, later <-chan struct{}, err e
 	case w.position < res.compacted:
 		return nil, nil, nil, errExpired(w.sent, res.floor)
 	case w.position < res.dropped:
-		return nil, nil, nil, errEnded // too slow: the client resumes, and gets the error then
+		return nil, nil, nil, errEnded // too slow: the client receives the error when it resumes
 	}
 	history := res.history
 	if reached, moved := w.reachedLocked(); reached < w.server.version {
@@ -193,19 +195,19 @@ func (w *watcher) next() (events []*event, changed, later <-chan struct{}, err e
 	}
 	w.position += len(events)
 	if len(events) > 0 {
-		w.sent = max(w.sent, events[len(events)-1].version) // a version of the future stays
+		w.sent = max(w.sent, events[len(events)-1].version) // w.sent may be in the future
 	}
 	return events, res.changed, later, nil
 }
 
-// sendVersion sends a bookmark with the version of the newest write to any resource, if
-// nothing of this one is left to send.
+// sendVersion sends a bookmark with the version of the newest write to any resource, if all events
+// of this resource were sent.
 func (w *watcher) sendVersion() error {
 	w.server.mu.Lock()
 	reached, _ := w.reachedLocked()
 	if w.sent > reached {
 		w.server.mu.Unlock()
-		return nil // the watch began in the future
+		return nil // the watch is of a version of the future
 	}
 	if w.position-w.res.dropped >= w.res.after(reached) {
 		w.sent = reached
@@ -233,7 +235,7 @@ func (w *watcher) send(events []*event) error {
 	return nil
 }
 
-// write sends a frame. Of the tables of a watch only the first has columns.
+// write sends a frame. Only the first table of a watch has columns.
 func (w *watcher) write(kind watch.EventType, key string, frame []byte) error {
 	w.upcoming = frameData{event: kind, key: key}
 	w.form.withoutColumns = w.form.table
@@ -241,7 +243,7 @@ func (w *watcher) write(kind watch.EventType, key string, frame []byte) error {
 	return err
 }
 
-// bookmark sends the version up to which all was sent, if the watch allows bookmarks.
+// bookmark sends the version up to which all events were sent, if the watch allows bookmarks.
 func (w *watcher) bookmark(endsInitial bool) error {
 	if !w.AllowWatchBookmarks {
 		return nil

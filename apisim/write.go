@@ -22,9 +22,9 @@ import (
 type objectPart uint8
 
 const (
-	// wholeObject is object and status, for writes of tests past the API.
+	// wholeObject is object and status, for writes of tests that bypass the API.
 	wholeObject objectPart = iota
-	// withSystemMetadata is a wholeObject with the metadata that the system sets otherwise.
+	// withSystemMetadata is a wholeObject with metadata that otherwise the system sets.
 	withSystemMetadata
 	// mainResource is all but the status, if the resource has one.
 	mainResource
@@ -38,15 +38,15 @@ const (
 type writeOptions struct {
 	part            objectPart
 	subresource     string
-	dryRun          bool // answer as if, and store nothing
+	dryRun          bool // answers like a write, and stores nothing
 	fieldValidation string
-	manager         string // of the fields that are written, "" past the API
+	manager         string // of the fields that are written, "" for tests that bypass the API
 	applies, force  bool   // a server-side apply; it may take fields from other managers
 }
 
-// writeOptions reads the parameters of a create, an update, or a patch of a kind.
+// writeOptions parses the parameters of a create, an update, or a patch of a kind.
 func (x *exchange) writeOptions(kind types.PatchType) (writeOptions, error) {
-	o := &metav1.PatchOptions{} // it has the fields of the others too
+	o := &metav1.PatchOptions{} // PatchOptions has the fields of the other options too
 	if err := x.decodeParameters(o); err != nil {
 		return writeOptions{}, err
 	}
@@ -80,8 +80,8 @@ func (x *exchange) decodeParameters(into runtime.Object) error {
 	return nil
 }
 
-// checkFields carries out the option fieldValidation for unknown fields: nothing, a
-// warning each, which is the default, or an error.
+// checkFields carries out the option fieldValidation for unknown fields: it ignores them, adds a
+// warning for each, which is the default, or returns an error.
 func (x *exchange) checkFields(o writeOptions, warnings []error) error {
 	switch {
 	case len(warnings) == 0 || o.fieldValidation == metav1.FieldValidationIgnore:
@@ -97,8 +97,8 @@ func (x *exchange) checkFields(o writeOptions, warnings []error) error {
 	return nil
 }
 
-// given reads the object in the body and the options, and gives the object the namespace
-// of the path.
+// given reads the object in the body and the options, and gives the object the namespace of the
+// path.
 func (x *exchange) given() (object, writeOptions, error) {
 	o, err := x.writeOptions("")
 	if err != nil {
@@ -129,7 +129,7 @@ func (p requestPath) checkNamespace(obj object) error {
 	return nil
 }
 
-// checkNames refuses an object that is not the one of the path.
+// checkNames refuses an object whose name or namespace differs from the path.
 func (p requestPath) checkNames(obj object) error {
 	switch {
 	case obj.GetName() == "":
@@ -142,7 +142,7 @@ func (p requestPath) checkNames(obj object) error {
 	return p.checkNamespace(obj)
 }
 
-// now is the time as the API writes it, in seconds.
+// now returns the time in the precision of the API, a second.
 func now() metav1.Time { return metav1.NewTime(time.Now().Truncate(time.Second)) }
 
 // checkObject refuses an object that a resource cannot hold.
@@ -154,8 +154,8 @@ func checkObject(r *resource, obj object) error {
 	return err
 }
 
-// setStoredForm gives an object the form in which it is stored: a typed one without a kind,
-// and a map in the one version in which all are stored.
+// setStoredForm gives an object the form in which it is stored. A typed object has no kind. A map
+// has the version in which all objects of the collection are stored.
 func setStoredForm(r *resource, obj object) {
 	if !r.typed {
 		obj.GetObjectKind().SetGroupVersionKind(r.storedAs.WithKind(r.Kind))
@@ -175,14 +175,14 @@ func setStoredForm(r *resource, obj object) {
 	secret.StringData = nil
 }
 
-// commitLocked stores a new state, or none for a delete, and appends the event. The state
-// is not shared yet: it gets the version of the write.
+// commitLocked stores a new state, nil for a delete, and appends the event. The state must not be
+// shared yet: it gets the version of the write.
 func (s *Server) commitLocked(r *resource, before, after object) {
 	s.advanceLocked()
 	s.storeLocked(r, before, after)
 }
 
-// storeLocked is commitLocked for one of several writes of one version.
+// storeLocked is commitLocked for one of several writes with the same version.
 func (s *Server) storeLocked(r *resource, before, after object) {
 	if r.gvr() == definitions {
 		s.defineLocked(before, after)
@@ -211,7 +211,8 @@ func (s *Server) advanceLocked() {
 	}
 }
 
-// checkPreconditions refuses a write for another state. Empty conditions are ignored.
+// checkPreconditions refuses a write if the stored object has another UID or version. Empty
+// conditions are ignored.
 func checkPreconditions(r *resource, stored object, uid types.UID, version string) error {
 	switch {
 	case uid != "" && uid != stored.GetUID():
@@ -227,7 +228,7 @@ func errConflict(r *resource, obj object, format string, args ...any) error {
 	return apierrors.NewConflict(r.groupResource(), obj.GetName(), fmt.Errorf(format, args...))
 }
 
-// rewrite changes the object of the path by a function of its present state.
+// rewrite replaces the object of the path by the result of a function of its present state.
 func (x *exchange) rewrite(o writeOptions, change func(before object) (object, error)) (object,
 	error) {
 	x.server.mu.Lock()

@@ -91,7 +91,7 @@ type short struct{ stack.Informer }
 func (s short) All() int { return s.Informer.All() - 1 }
 func (s short) Len() int { return s.Informer.Len() - 1 }
 
-// notifying notifies handlers of a policy of each change as often as times says.
+// notifying notifies handlers of each change as often as times returns for their policy.
 type notifying struct {
 	stack.Informer
 	times func(tidings.Policy, stack.Change) int

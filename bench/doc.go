@@ -1,6 +1,6 @@
 // Package bench compares client-go, Tidings and Tidings' drop-in for client-go in time and
-// memory, with Go benchmarks, which benchstat summarises. README.md describes them and says how
-// to run them.
+// memory, with Go benchmarks, which benchstat summarises. README.md describes them and the
+// commands to run them.
 //
 //	test binary ──▶ worker: the same binary, for one benchmark on one stack
 //	     └── serves encoded objects ──HTTP──▶ worker's informer

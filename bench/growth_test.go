@@ -143,7 +143,7 @@ func (g growth) grow(
 // view is a handler. It keeps the version of every object, counts adds and deletes, and can make
 // calls wait.
 type view struct {
-	mu             sync.Mutex // guards what follows
+	mu             sync.Mutex // guards the rest
 	versions       map[string]string
 	added, deleted int
 	release        chan struct{} // calls wait until it is closed; nil: they return at once

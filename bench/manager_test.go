@@ -21,7 +21,8 @@ import (
 	"github.com/tidings-go/tidings/bench/internal/stack"
 )
 
-// managed returns what the cache of a manager holds: pods in protobuf, and custom types in JSON.
+// managed returns the objects in the cache of a manager: pods in protobuf, and custom types in
+// JSON.
 func managed() []server.Spec {
 	specs := []server.Spec{{
 		Kind: objects.Pods, Objects: pick(400, 5_000, 50_000), Encoding: server.Protobuf,

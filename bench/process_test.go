@@ -32,7 +32,7 @@ var (
 // workerURL is the environment variable of workers: the address of the server, or empty.
 const workerURL = "TIDINGS_BENCH_WORKER"
 
-// workerLimit is how long a worker may take.
+// workerLimit bounds the time of a worker.
 const workerLimit = 15 * time.Minute
 
 // higher are the units of which more is better, for benchstat.

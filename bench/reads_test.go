@@ -152,8 +152,8 @@ func (r reads) run(b *testing.B, duration time.Duration, readers int) (n int, us
 	return int(sum.Load()), used
 }
 
-// window is how many batches a writer is ahead of its handler at most: client-go's queue
-// has no bound of its own.
+// window is the largest number of batches by which a writer is ahead of its handler: client-go's
+// queue has no bound of its own.
 const window = 10
 
 // writer sends updates as fast as the informer takes them, within the window. One update at a time

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// batchSize is how many events a feed sends at once.
+	// batchSize is the number of events that a feed sends at once.
 	batchSize = 100
-	// largestRound is how many events are awaited together at most, so that no handler
+	// largestRound is the largest number of events that are awaited together, so that no handler
 	// that returns falls behind by more.
 	largestRound = 5_000
-	// waitLimit is how long a benchmark waits for anything.
+	// waitLimit bounds the waits of a benchmark.
 	waitLimit = 5 * time.Minute
 )
 
@@ -78,7 +78,7 @@ func start(
 	}}
 }
 
-// await waits until a channel has a value or is closed; missing says why it has not.
+// await waits until a channel has a value or is closed; missing returns the reason for a timeout.
 func await(b *testing.B, done <-chan struct{}, missing func() string) {
 	b.Helper()
 	select {

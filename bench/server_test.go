@@ -18,7 +18,7 @@ import (
 	"github.com/tidings-go/tidings/bench/internal/stack"
 )
 
-// specName returns the part of a benchmark's name that says what its server does.
+// specName returns the part of a benchmark's name that describes the server.
 func specName(s server.Spec, listerWatcher bool) string {
 	name := fmt.Sprintf("%s=%d/%s/", s.Kind, s.Objects, s.Encoding)
 	if s.Paged {
@@ -83,7 +83,7 @@ type syncCase struct {
 	listerWatcher bool
 }
 
-// stacks returns the stacks that can read what the server has. The drop-in has no client that
+// stacks returns the stacks that can read the server's objects. The drop-in has no client that
 // decodes custom resources into structs.
 func (c *syncCase) stacks() []stack.Stack {
 	if c.Kind == objects.Databases || c.Kind == objects.UnlikeDatabases {
@@ -315,7 +315,7 @@ func benchmarkRelist(b *testing.B, s stack.Stack, t stack.Target) {
 
 // relistChanges counts the notifications of a relist.
 type relistChanges struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the rest
 	on   bool       // the first list is over
 	got  server.Counts
 	want server.Counts
@@ -357,7 +357,7 @@ func (c *relistChanges) String() string {
 	return fmt.Sprintf("the handler's changes are %+v, want %+v", c.got, c.want)
 }
 
-// readTimes says how long reads took.
+// readTimes are the times of reads.
 type readTimes struct {
 	all, missing  int
 	longest, slow time.Duration // slow is the sum of those over a millisecond

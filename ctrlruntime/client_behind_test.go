@@ -104,7 +104,7 @@ func TestC03_AWriteThatOthersUndo(t *testing.T) {
 	})
 }
 
-// TestC03_AServerThatForbidsTheQuestion: the error says what to grant.
+// TestC03_AServerThatForbidsTheQuestion: the error names the verbs to grant.
 func TestC03_AServerThatForbidsTheQuestion(t *testing.T) {
 	withClient(t, cache.Options{}, late, func(w *clientWorld) {
 		m := configMap("shop", "x", nil)

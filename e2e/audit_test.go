@@ -99,10 +99,11 @@ func succeeded(e auditv1.Event) bool {
 // heldTerm is a time in which the server has let a replica write.
 type heldTerm struct {
 	user, identity string
-	// taken and renewed are when the server received the first and the last write of the Lease.
+	// taken and renewed are the times at which the server received the first and the last write of
+	// the Lease.
 	taken, renewed time.Time
-	// until is when the server received the release, else the fence after renewed: no renewal was
-	// sent later than it was received.
+	// until is the time at which the server received the release, else the fence after renewed: no
+	// renewal was sent later than it was received.
 	until    time.Time
 	released bool
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/tidings-go/tidings/e2e/internal/follow"
 )
 
-// outage is how long the server must have been unreachable for informers to check its
-// version before they resume.
+// outage is the time without contact to the server after which informers check its version before
+// they resume.
 const outage = 10 * time.Second
 
 // TestRestoredBackup restores an earlier state of etcd during an outage that is as long as

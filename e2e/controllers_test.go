@@ -88,8 +88,8 @@ type world struct {
 
 const shop = "shop"
 
-// patience is how long the tests wait for a state. After an outage of a minute, informers wait for up
-// to 45 seconds, and more than once if the server's first answers are errors.
+// patience bounds the wait for a state. After an outage of a minute, informers wait for up to 45
+// seconds, and more than once if the server's first answers are errors.
 const patience = 3 * time.Minute
 
 // becomes waits until the description of the world is the wanted one, and returns it.

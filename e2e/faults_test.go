@@ -21,7 +21,7 @@ var (
 	seed    = flag.Uint64("seed", 1, "the seed of writes and faults")
 )
 
-// rate is how many writes a second are made while faults come.
+// rate is the number of writes a second during faults.
 const rate = 300
 
 // setting returns a server with churn, and informers of every kind.

@@ -29,7 +29,7 @@ const (
 	// teams is the number of namespaces with objects. Each has two ConfigMaps, and every 20th a third
 	// one, whose calls are slow.
 	teams = 1000
-	// clockError is how far the clocks of members are ahead or behind.
+	// clockError is the largest error of the clocks of members.
 	clockError = 30 * time.Second
 )
 
@@ -47,7 +47,7 @@ type fleet struct {
 	history *journal.History
 	rate    float64 // of the changes, each second
 	keys    []string
-	stop    context.CancelFunc // ends what runs beside the replicas
+	stop    context.CancelFunc // ends the goroutines beside the replicas
 	beside  sync.WaitGroup
 
 	mu sync.Mutex // guards the keys, and the changes and applied writes of history, while others run
@@ -201,7 +201,7 @@ func (f *fleet) number(text string) uint64 {
 	return n
 }
 
-// watch notes what the replicas write, from a version on until ctx ends.
+// watch records the writes of the replicas, from a version on until ctx ends.
 func (f *fleet) watch(ctx context.Context, version string) {
 	seen := map[string]string{} // the last write by key
 	for ctx.Err() == nil {
@@ -314,7 +314,7 @@ func (f *fleet) await(least int, all ...*member) {
 	}
 }
 
-// report asks that the Leases say that all slots are covered (S5), and none moves.
+// report checks that all slots are covered by the Leases (S5), and that no slot moves.
 func (f *fleet) report() {
 	f.Helper()
 	err := eventually(f.Context(), patience, func(ctx context.Context) (bool, error) {

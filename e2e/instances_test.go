@@ -227,8 +227,8 @@ func (f *instances) pass(version int64) {
 	}
 }
 
-// marker is a controller that writes into an annotation what a config map has, and checks that no
-// call sees an object from before its own last write.
+// marker is a controller that writes the data of a config map into an annotation, and checks that
+// no call sees an object from before its own last write.
 type marker struct {
 	*testing.T
 	client kubernetes.Interface

@@ -92,14 +92,14 @@ func startReplica(t *testing.T, name, program string, arguments ...string) *repl
 	return r
 }
 
-// Write keeps what the process prints.
+// Write keeps the output of the process.
 func (r *replica) Write(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.output.Write(p)
 }
 
-// text returns what the process has printed.
+// text returns the output of the process so far.
 func (r *replica) text() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

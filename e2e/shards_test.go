@@ -125,7 +125,7 @@ func (f *fleet) roll(generation string, surge bool) (r rolling) {
 	return r
 }
 
-// figures logs what the members ask the server for in a while without faults (S7).
+// figures logs the requests of the members in a period without faults (S7).
 func (f *fleet) figures(d time.Duration) {
 	f.Helper()
 	bytes := func() (sum int64) {
@@ -156,7 +156,7 @@ func (f *fleet) figures(d time.Duration) {
 		float64(after-before)/seconds/1000)
 }
 
-// check holds the journals against the rules, and logs what it has found.
+// check checks the journals against the rules, and logs the result.
 func (f *fleet) check() journal.Result {
 	f.Helper()
 	f.stop()
@@ -190,8 +190,8 @@ func (f *fleet) check() journal.Result {
 }
 
 // hasTime reports whether the machine had the time for all processes: half of the changes that were
-// due were made. Without it, Leases run out that are renewed, and no time is bounded. What may never
-// be is asked all the same.
+// due were made. Without it, Leases run out that are renewed, and no time is bounded. The rules are
+// checked all the same.
 func (f *fleet) hasTime() bool { return f.rate > rate/2 }
 
 func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -102,8 +102,8 @@ func (p *writerPair) letWrite(name string) {
 }
 
 // TestC10_AStoppedReplica stops the process of a replica whose call is about to write, for longer
-// than its Lease lasts, and continues it. What it writes then is not sent. It is a standby, and
-// holds the Lease under another identity after the other replica.
+// than its Lease lasts, and continues it. Its write is not sent then. It is a standby, and holds
+// the Lease under another identity after the other replica.
 func TestC10_AStoppedReplica(t *testing.T) {
 	t.Parallel()
 	p, audit := startWriters(t, 0, "gate")

@@ -154,10 +154,10 @@ type churn struct {
 	made, refused atomic.Int64
 }
 
-// mapNames is how many config maps a namespace may have.
+// mapNames is the largest number of config maps in a namespace.
 const mapNames = 100
 
-// writers is how many writes may be in progress.
+// writers is the largest number of concurrent writes.
 const writers = 8
 
 func startChurn(t *testing.T, config *rest.Config, perSecond int, seed uint64) *churn {

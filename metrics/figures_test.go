@@ -100,7 +100,7 @@ func collector(t testing.TB, o Options, sources ...any) *Collector {
 	return c
 }
 
-// gather scrapes a collector by a registry that checks what it receives.
+// gather scrapes a collector by a registry that checks the metrics.
 func gather(t testing.TB, c prometheus.Collector) []*dto.MetricFamily {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()

@@ -174,7 +174,7 @@ func (r *rig) start() {
 	}
 }
 
-// stop ends the informer and returns what Run does.
+// stop ends the informer and returns the error of Run.
 func (r *rig) stop() error {
 	r.Helper()
 	r.stopRun()

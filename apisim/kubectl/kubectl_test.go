@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// replace changes a file as an edition says.
+// replace makes the change of an edition in a file.
 func replace(file, edition string) error {
 	old, replacement, ok := strings.Cut(edition, " => ")
 	if !ok {

@@ -17,10 +17,10 @@ import (
 
 var update = flag.Bool("update", false, "write the sessions anew, with what kubectl prints now")
 
-// commandTimeout is how long a command may take; each takes a fraction of a second.
+// commandTimeout bounds the time of a command; each takes a fraction of a second.
 const commandTimeout = time.Minute
 
-// TestSessions replays each session and compares what kubectl prints.
+// TestSessions replays each session and compares the output of kubectl.
 func TestSessions(t *testing.T) {
 	files, err := filepath.Glob("testdata/sessions/*.session")
 	if err != nil || len(files) == 0 {
@@ -52,7 +52,7 @@ func TestUsers(t *testing.T) {
 	replay(newSessionOf(t, users), "testdata/users.session")
 }
 
-// unclear is what cannot stand in a session as something that is printed.
+// unclear matches output that a session would take for a command or a comment.
 var unclear = regexp.MustCompile(`(?m)^(#|\$ )`)
 
 func replay(t *session, file string) {
@@ -101,7 +101,7 @@ func firstDifference(got, want string) string {
 type step struct {
 	head    string // comments and the line of the command, as they are written
 	command string // empty for comments at the end
-	output  string // what is expected
+	output  string // expected
 }
 
 func parse(text string) []step {
@@ -134,7 +134,7 @@ type session struct {
 	following  *follower // the command that goes on, if there is one
 }
 
-// run does a step and returns what it prints.
+// run does a step and returns its output.
 func (s *session) run(step step) string {
 	s.Helper()
 	switch command, goesOn := strings.CutSuffix(step.command, " &"); {

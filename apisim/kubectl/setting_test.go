@@ -55,7 +55,8 @@ func newServeSession(t *testing.T) *session {
 }
 
 var (
-	// What "kubectl rollout status" and "kubectl wait" say meanwhile, which depends on the time.
+	// The progress output of "kubectl rollout status" and "kubectl wait", which depends on the
+	// time.
 	meanwhile = regexp.MustCompile(`(?m)^(Waiting for deployment .*|.* condition met)\n`)
 	// The name of a pod of a deployment.
 	podName = regexp.MustCompile(`\b(hello)-[a-z0-9]{10}-[a-z0-9]{5}\b`)
@@ -133,18 +134,18 @@ func prepare(t *testing.T, cluster *clientcmdapi.Cluster, user *clientcmdapi.Aut
 }
 
 var (
-	// An age of less than two minutes. What follows it stays in its column.
+	// An age of less than two minutes. The text after it stays in its column.
 	age   = regexp.MustCompile(`\b\d{1,3}s\b`)
 	stamp = regexp.MustCompile(`\b\d{4}-\d\d-\d\dT[0-9:.]+Z|\b[A-Z][a-z]{2}, \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d \+0000`)
 	log   = regexp.MustCompile(`(?m)^[EWI]\d{4} [\d:.]+ +\d+ (\S+):\d+\]`)
-	// What a binary with the race detector says when it starts.
+	// The first output of a binary with the race detector.
 	racing = regexp.MustCompile(`(?m)^LOG withrace\.go\] .*\n`)
 	// The directories whose files "kubectl diff" compares.
 	compared = regexp.MustCompile(`\S*/(LIVE|MERGED)-\d+`)
 	ends     = regexp.MustCompile(`(?m) +$`)
 )
 
-// normaliser returns what takes from a text all that differs from run to run, and
+// normaliser returns a function that removes from a text all that differs from run to run, and
 // spaces at the ends of lines.
 func normaliser(url string) func(string) string {
 	return func(text string) string {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// isNewer reports whether a resource version is after another.
+// isNewer reports whether a resource version is newer than another.
 func (r *rig) isNewer(a, b string) bool {
 	r.Helper()
 	order, err := resourceversion.CompareResourceVersion(a, b)
@@ -55,7 +55,7 @@ func listMatches(r *rig) {
 		{b.ResourceVersion, metav1.ResourceVersionMatchNotOlderThan, 9, "a b"},
 		{a.ResourceVersion, metav1.ResourceVersionMatchExact, 0, "a"},
 		{a.ResourceVersion, metav1.ResourceVersionMatchExact, 9, "a"},
-		{a.ResourceVersion, "", 9, "a"}, // exact, for clients from before there was a match
+		{a.ResourceVersion, "", 9, "a"}, // exact: the rule before resourceVersionMatch existed
 	} {
 		o := metav1.ListOptions{
 			ResourceVersion: test.version, ResourceVersionMatch: test.match, Limit: test.limit,
@@ -68,7 +68,7 @@ func listMatches(r *rig) {
 		exact := test.want == "a"
 		notOlder := test.match == metav1.ResourceVersionMatchNotOlderThan
 		if notOlder && test.version == a.ResourceVersion && names == "a" {
-			continue // it may be older than b
+			continue // the state may be older than b
 		}
 		if names != test.want || exact && list.ResourceVersion != a.ResourceVersion {
 			r.Errorf("%+v lists %s at %s", test, names, list.ResourceVersion)

@@ -17,12 +17,12 @@ import (
 
 // Server is the server under test.
 type Server struct {
-	// Config is of a client that may do everything.
+	// Config is the configuration of a client with all permissions.
 	Config *rest.Config
-	// Forget drops the history of all resources, so that older versions are 410 Gone; nil
-	// leaves out the tests that need that.
+	// Forget drops the history of all resources, so that older versions are 410 Gone; nil leaves
+	// out the tests that need it.
 	Forget func() error
-	// EventTimeout is how long an event is waited for; 0 means 30 seconds.
+	// EventTimeout is the time for which a test waits for an event; 0 means 30 seconds.
 	EventTimeout time.Duration
 }
 
@@ -34,7 +34,7 @@ func Run(t *testing.T, s Server) {
 	}
 }
 
-// Tests returns the tests by name: nearly all of them in JSON and in protobuf.
+// Tests returns the tests by name. All but "forms" are there in JSON and in protobuf.
 func Tests() iter.Seq2[string, func(t *testing.T, s Server)] {
 	return func(yield func(string, func(t *testing.T, s Server)) bool) {
 		for _, contentType := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
@@ -101,7 +101,7 @@ func (s Server) run(t *testing.T, contentType string, test func(r *rig)) {
 	test(&rig{T: t, server: s, config: config, client: client, namespace: namespace.Name, ctx: ctx})
 }
 
-// must fails the test now if there is an error.
+// must fails the test at once if there is an error.
 func (r *rig) must(err error) {
 	r.Helper()
 	if err != nil {
@@ -109,7 +109,7 @@ func (r *rig) must(err error) {
 	}
 }
 
-// labelled returns a config map with labels of the form "key=value".
+// labelled returns a config map with labels in the form "key=value".
 func labelled(name string, labels ...string) *corev1.ConfigMap {
 	c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{}}}
 	for _, label := range labels {
@@ -155,7 +155,8 @@ func (r *rig) list(o metav1.ListOptions) (string, *corev1.ConfigMapList, error) 
 	return strings.Join(names, " "), list, nil
 }
 
-// selected is a selection that leaves out what controllers put into a namespace.
+// selected is a field selector that leaves out the objects that controllers create in each
+// namespace.
 const selected = "metadata.name!=kube-root-ca.crt"
 
 func (r *rig) watch(o metav1.ListOptions) watch.Interface {
@@ -169,7 +170,7 @@ func (r *rig) watch(o metav1.ListOptions) watch.Interface {
 	return w
 }
 
-// receive returns the next event of a watch, and whether the watch has not ended.
+// receive returns the next event of a watch, and false if the watch has ended.
 func (r *rig) receive(w watch.Interface) (e watch.Event, open bool) {
 	r.Helper()
 	timer := time.NewTimer(r.server.EventTimeout)
@@ -206,7 +207,7 @@ func (r *rig) expect(w watch.Interface, want ...string) {
 	}
 }
 
-// describe returns "" for a periodic bookmark.
+// describe describes an event; it returns "" for a periodic bookmark.
 func describe(e watch.Event) string {
 	if status, ok := e.Object.(*metav1.Status); ok {
 		return fmt.Sprintf("%s %d", e.Type, status.Code)

@@ -77,9 +77,9 @@ func watchInitial(r *rig) {
 	}
 }
 
-// watchBookmarks: a watch that allows them gets one before its timeout, with a version that
-// is newer than what it selects, and from which it can be resumed. A server need not send
-// one of the very version at which the watch began.
+// watchBookmarks: a watch that allows bookmarks receives one before its timeout. The version of the
+// bookmark covers writes that the watch does not select, and the watch can be resumed from it. A
+// server need not send a bookmark of the very version at which the watch began.
 func watchBookmarks(r *rig) {
 	a := r.create("a")
 	w := r.watch(metav1.ListOptions{
@@ -108,9 +108,9 @@ func watchTimeout(r *rig) {
 	}
 }
 
-// watchFuture: a watch from a version of the future begins, and sends nothing until the
-// server reaches it: no bookmark, not even before its timeout, and no earlier write. An
-// informer detects by this a server whose versions went back.
+// watchFuture: a watch from a version of the future begins, and sends nothing until the server
+// reaches it: no bookmark, not even before its timeout, and no earlier write. By this, an informer
+// detects a server whose versions went back.
 func watchFuture(r *rig) {
 	a := r.create("a")
 	near := r.watch(metav1.ListOptions{ResourceVersion: r.later(a.ResourceVersion, 3)})
@@ -143,7 +143,7 @@ func watchFuture(r *rig) {
 	}
 }
 
-// later returns the version that is so many writes away.
+// later returns the version after a number of writes.
 func (r *rig) later(version string, by int) string {
 	r.Helper()
 	n, err := strconv.Atoi(version)
@@ -151,8 +151,8 @@ func (r *rig) later(version string, by int) string {
 	return strconv.Itoa(n + by)
 }
 
-// bookmarks counts the events until the end of a watch, which must be bookmarks, and
-// returns the version of the last one.
+// bookmarks counts the events until the end of a watch, which must be bookmarks, and returns the
+// version of the last one.
 func (r *rig) bookmarks(w watch.Interface) (n int, last string) {
 	r.Helper()
 	for ; ; n++ {

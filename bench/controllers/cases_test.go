@@ -11,7 +11,7 @@ import (
 type testCase struct {
 	// name begins with the number of the contract, and unit is that of the figure.
 	name, unit string
-	// target says what Tidings is to reach, and most is the largest figure that meets it.
+	// target is the aim of Tidings as text, and most is the largest figure that meets it.
 	target string
 	most   float64
 	stacks []stack

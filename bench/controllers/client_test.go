@@ -138,8 +138,8 @@ var runtimeWrites = []runtimeWrite{
 }
 
 // TestC03_WritesOfControllerRuntimesClient sends each write of that client through a guard, in
-// protobuf and in JSON. In a closed term it is not sent. In a call it is noted with what the server
-// has then.
+// protobuf and in JSON. In a closed term the write is not sent. In a call it is recorded with the
+// UID and the version that the server has after it.
 func TestC03_WritesOfControllerRuntimesClient(t *testing.T) {
 	widget := &unstructured.Unstructured{}
 	widget.SetGroupVersionKind(widgets.GroupVersion().WithKind("Widget"))

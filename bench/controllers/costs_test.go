@@ -23,7 +23,7 @@ func pick[T any](tiny, quick, full T) T {
 	panic("-size is one of tiny, quick and full")
 }
 
-// waitLimit is how long a case waits for anything.
+// waitLimit bounds the waits of a case.
 const waitLimit = 10 * time.Minute
 
 // cost is a row of figures that depend on the machine.
@@ -32,8 +32,8 @@ type cost struct {
 	figures      map[string]string // by the name of the stack
 }
 
-// TestCosts measures what depends on the machine, and prints the table. It does not compare the
-// figures with their targets: another program on the machine decides them too.
+// TestCosts measures figures that depend on the machine, and prints the table. It does not compare
+// the figures with their targets: other programs on the machine influence them.
 func TestCosts(t *testing.T) {
 	var table table
 	for _, part := range []struct {

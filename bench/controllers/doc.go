@@ -15,8 +15,8 @@
 // Each prints a table, with the target of Tidings as its last column. A case fails if Tidings
 // misses a target that the machine does not decide.
 //
-// TestShards has three replicas divide units of work, with package shard and with knative's buckets,
-// in virtual time too. TestTraffic counts what replicas of one controller ask the server for.
+// TestShards divides units of work among three replicas, with package shard and with knative's
+// buckets, in virtual time too. TestTraffic counts the requests of the replicas of one controller.
 //
 // # Concurrency properties
 //

@@ -142,7 +142,7 @@ func overlapOf(seconds int) func(w *world, s stack) float64 {
 	}
 }
 
-// takeOvers is how many take-overs are measured.
+// takeOvers is the number of measured take-overs.
 const takeOvers = 10
 
 // plannedTakeOver: a program is stopped, and another takes over, again and again. It returns how

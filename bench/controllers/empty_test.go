@@ -40,7 +40,7 @@ func emptyCalls(t *testing.T) []cost {
 	return []cost{fast, allocs, paced}
 }
 
-// emptyCallsOf returns what a program uses for one change of each of n objects.
+// emptyCallsOf returns the usage of a program for one change of each of n objects.
 func emptyCallsOf(t *testing.T, s stack, n, rate int) measure.Usage {
 	config := served{Encoded: &server.Spec{
 		Kind: objects.Deployments, Objects: n, Updates: n, Rate: rate, Encoding: server.Protobuf,

@@ -13,7 +13,7 @@ import (
 
 const (
 	callTime = 10 * time.Millisecond
-	// streamTime is how long the changes last.
+	// streamTime is the duration of the changes.
 	streamTime = 30 * time.Second
 	cold       = 100 // objects that do not change
 	hot        = 20  // objects that change all the time

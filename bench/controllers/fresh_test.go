@@ -13,7 +13,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// watchDelay is how late events come.
+// watchDelay is the delay of late events.
 const watchDelay = 500 * time.Millisecond
 
 // delayWatches makes every event late.
@@ -21,7 +21,7 @@ func (w *world) delayWatches() {
 	w.server.Inject(apisim.Match{Verb: "watch"}, apisim.Stall(apisim.EachFrame, watchDelay))
 }
 
-// freshness counts the calls that see a state older than what the calls wrote.
+// freshness counts the calls that see a state older than the writes of the calls before.
 type freshness struct {
 	mu      sync.Mutex // guards the rest
 	written int        // the version of the last write
@@ -30,7 +30,7 @@ type freshness struct {
 	writes  int
 }
 
-// begin is called by each call with what it sees.
+// begin is called by each call with the object that it sees.
 func (f *freshness) begin(d *appsv1.Deployment) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -18,9 +18,9 @@ import (
 	"github.com/tidings-go/tidings/controller"
 )
 
-// keyMemory measures what Tidings' controller keeps per key: after a call for each, and when each
-// is held back because its write does not show in the cache. The benchmarks of the queue have the
-// memory of queued keys, beside the other queues.
+// keyMemory measures the memory of Tidings' controller per key: after a call for each, and when
+// each is held back because its write does not show in the cache. The benchmarks of the queue
+// measure queued keys, with those of the other queues.
 func keyMemory(t *testing.T) (costs []cost) {
 	for _, n := range pick([]int{300}, []int{10_000}, []int{100_000, 1_000_000}) {
 		costs = append(costs, memoryOf(t, n)...)

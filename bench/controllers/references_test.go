@@ -29,17 +29,17 @@ import (
 	"github.com/tidings-go/tidings/controller"
 )
 
-// mapped follows what a program with secrets does.
+// mapped records the calls and the mappings of a program with secrets.
 type mapped struct {
 	keys     sync.Map     // of calls
-	distinct atomic.Int64 // how many there are
+	distinct atomic.Int64 // number of keys
 	mappings atomic.Int64 // of secrets, where the program counts them
 	watched  atomic.Bool  // the program has started
 	changed  chan moment  // secrets, when the cache stores them
 	called   chan moment  // calls
 }
 
-// moment is when something happened to a key.
+// moment is the time of an event of a key.
 type moment struct {
 	key string
 	at  time.Time
@@ -65,10 +65,10 @@ func (m *mapped) change(o metav1.Object) []string {
 // mapping is a way to find the deployments that mention a secret.
 type mapping struct {
 	stack string
-	// ready reports whether the program has done what its start asks for.
+	// ready reports whether the program has completed its start.
 	ready func(m *mapped, s served) bool
 	main  func(ctx context.Context, c *rest.Config, m *mapped) error
-	// noStart says that its start does without mappings, which is not what programs do.
+	// noStart is set for a program that starts without mappings, unlike real programs.
 	noStart bool
 }
 
@@ -111,8 +111,8 @@ func references(t *testing.T) []cost {
 // scanned is the program of controller-runtime that lists all primaries.
 const scanned = "controller-runtime, scan"
 
-// referencesOf returns what the start of a program uses, the median time from a change to its
-// call, and what a change uses.
+// referencesOf returns the usage of the start of a program, the median time from a change to its
+// call, and the usage of a change.
 func referencesOf(t *testing.T, s served, way mapping) (
 	started measure.Usage, median time.Duration, change measure.Usage,
 ) {
@@ -161,7 +161,7 @@ func changeSecret(
 	return next(t, m.called, want).Sub(arrived)
 }
 
-// next returns when a key is the next one.
+// next waits for the next moment of a key and returns its time.
 func next(t *testing.T, moments <-chan moment, key string) time.Time {
 	t.Helper()
 	limit := time.After(waitLimit)

@@ -26,7 +26,7 @@ import (
 	"github.com/tidings-go/tidings/bench/internal/server"
 )
 
-// served says what a server in a process of its own serves.
+// served is the content of a server in a process of its own.
 type served struct {
 	// Encoded are deployments that are encoded before they are asked for. Their statuses take
 	// any update, and no watch shows it. A request for one of them has no answer.

@@ -11,7 +11,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// division is what has become of the units since a moment.
+// division has the figures of the units in a period.
 type division struct {
 	unowned, double time.Duration // the longest of a unit
 	moves           float64       // of a unit, in the mean
@@ -21,9 +21,9 @@ type division struct {
 // shardCase is an event among three replicas.
 type shardCase struct {
 	name string
-	// happens lets it happen, and returns the replicas that are left.
+	// happens makes the event happen, and returns the number of replicas that are left.
 	happens func(w *world, d divider, o *owners, three []*replica) (left int)
-	// unowned bounds that of Tidings.
+	// unowned bounds the longest unowned time with Tidings.
 	unowned time.Duration
 }
 
@@ -58,7 +58,7 @@ var shardCases = []shardCase{
 }
 
 // TestShards compares ways to divide work among three replicas, and prints their table. It fails
-// where slots do not keep what the contract of shards promises.
+// where slots break the contract of shards.
 func TestShards(t *testing.T) {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -97,7 +97,7 @@ func (c shardCase) measure(w *world, d divider) division {
 	return o.since(began, d.units, left)
 }
 
-// since returns what has become of the units since a moment.
+// since returns the figures of the units since a moment.
 func (o *owners) since(began time.Time, units, replicas int) (got division) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

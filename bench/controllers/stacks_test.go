@@ -30,7 +30,7 @@ import (
 // object is an object of a type that client-go knows.
 type object = crclient.Object
 
-// stack is how programs are written.
+// stack is a library for controllers, with the main function of its programs.
 type stack struct {
 	name string
 	main func(ctx context.Context, c *rest.Config, p program) error

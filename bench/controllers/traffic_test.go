@@ -48,10 +48,10 @@ var trafficCases = []trafficCase{
 	{"ShardedListAndWatch", apisim.Options{ShardedListAndWatch: true}, controller.ByUID},
 }
 
-// counters count what a replica does.
+// counters count the calls and requests of a replica.
 type counters struct{ calls, requests, leaseWrites, received atomic.Int64 }
 
-// traffic is what all replicas did, in a second.
+// traffic has the figures of all replicas per second.
 type traffic struct {
 	requests, leaseWrites float64
 	received              float64 // bytes of the bodies of answers
@@ -59,8 +59,8 @@ type traffic struct {
 	busiest, idlest       float64 // the calls of a replica, over the mean
 }
 
-// TestTraffic has 1 to 8 replicas divide the objects of a controller, which change. It prints what the
-// replicas ask the server for, and how the calls are divided.
+// TestTraffic divides the objects of a controller, which change, among 1 to 8 replicas. It prints
+// the requests of the replicas, and the distribution of the calls.
 func TestTraffic(t *testing.T) {
 	var b strings.Builder
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

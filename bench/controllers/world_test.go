@@ -159,7 +159,7 @@ func start(t *testing.T, p program, main func(ctx context.Context, p program) er
 	return r
 }
 
-// gone reports whether the process has ended, so that what its goroutines do does not count: in
+// gone reports whether the process has ended. The acts of its goroutines then do not count: in
 // another process, they would have ended with it.
 func (p *process) gone() bool {
 	select {
@@ -170,7 +170,7 @@ func (p *process) gone() bool {
 	}
 }
 
-// log is what calls write down.
+// log has the entries that calls write.
 type log[T any] struct {
 	mu      sync.Mutex // guards entries
 	entries []T

@@ -79,8 +79,8 @@ func run(root string, update bool) error {
 	return nil
 }
 
-// measure runs the benchmarks of a suite, with one processor: what they allocate then depends less on
-// how goroutines meet.
+// measure runs the benchmarks of a suite, with one processor: their allocations then depend less on
+// the interleaving of goroutines.
 func (s suite) measure(root string) ([]result, error) {
 	command := exec.Command("go", "test", "-run", "^$", "-bench", s.bench, "-benchmem",
 		"-benchtime", s.benchtime, "-count", "3", "-cpu", "1", "./"+s.pkg)

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	// allowed is how much of the recorded figure may be used, slack how many bytes per
-	// operation on top.
+	// allowed is the largest ratio of a figure to the recorded one, slack the bytes per operation
+	// that are allowed in addition.
 	allowed = 1.10
 	slack   = 16
 )
 
-// cost is what one operation allocates.
+// cost is the allocation of one operation.
 type cost struct{ bytes, allocations float64 }
 
 // result is the cost of one benchmark in several runs.
@@ -27,7 +27,7 @@ type result struct {
 	least, most cost
 }
 
-// processors is the suffix that says how many processors a benchmark ran on.
+// processors is the suffix with the number of processors of a benchmark.
 var processors = regexp.MustCompile(`-\d+$`)
 
 // parse reads results in the format of Go's benchmarks, in their order and each benchmark once,

@@ -44,7 +44,7 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// TestCompare checks what the guard refuses, and its messages.
+// TestCompare checks the refusals of the guard, and its messages.
 func TestCompare(t *testing.T) {
 	once := func(name string, bytes, allocations float64) result {
 		c := cost{bytes, allocations}

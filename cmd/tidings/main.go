@@ -19,9 +19,9 @@ import (
 func main() {
 	// client-go logs errors that the command explains.
 	klog.SetSlogLogger(slog.New(slog.DiscardHandler))
-	// Without a reader, such as head, the next write fails instead of ending the process, which
-	// still has to remove its kubeconfig. A command that `tidings serve` runs would inherit an
-	// ignored signal.
+	// When the reader of the output, such as head, has ended, the next write fails instead of
+	// ending the process, which still has to remove its kubeconfig. The signal is not ignored, as
+	// the command of `tidings serve` would inherit that.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), endings()...)
 	context.AfterFunc(ctx, stop) // a second Ctrl-C ends the process at once
@@ -37,7 +37,7 @@ func isPlugin(program string) bool {
 }
 
 // endings returns the signals that end a command gracefully: those of Ctrl-C, kill, and a closed
-// terminal, unless nohup ignores that.
+// terminal, unless that is ignored, as under nohup.
 func endings() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {

@@ -11,14 +11,14 @@ type suite struct {
 	// parts are modules of the same version that go.mod replaces by directories of the module's
 	// repository, which the module lacks.
 	parts []string
-	// newCache says that calls of controller-runtime's cache.New are replaced by those of
-	// ctrlruntime.NewCache, which managers get as an option, and no imports are replaced.
+	// newCache replaces calls of controller-runtime's cache.New by those of ctrlruntime.NewCache,
+	// which managers get as an option. It replaces no imports.
 	newCache bool
 	// packages are the patterns of the packages whose tests run, below the module.
 	packages []string
 	// skip selects tests that are left out, as go test -skip does.
 	skip string
-	// server says that the tests need an API server.
+	// server reports whether the tests need an API server.
 	server bool
 }
 

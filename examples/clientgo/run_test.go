@@ -19,7 +19,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// maxWait is how long a program may take for its next line.
+// maxWait bounds the time until the next line of a program.
 const maxWait = time.Minute
 
 // cluster is an API server that a test changes while a program follows it.

@@ -1,2 +1,2 @@
-// Package command is what the main functions of the examples have in common.
+// Package command has the common parts of the main functions of the examples.
 package command

@@ -1,7 +1,7 @@
-// Command controller rolls Deployments out: for each Deployment it keeps a ReplicaSet of the pod
-// template and of the ConfigMaps that the template mentions, and deletes those of earlier
-// templates once the pods of the new one are ready. It does what the Deployment controller of
-// kube-controller-manager does, so run it on a server without that one:
+// Command controller rolls Deployments out. For each Deployment it keeps a ReplicaSet of the pod
+// template and of the ConfigMaps that the template mentions. It deletes the ReplicaSets of earlier
+// templates once the pods of the new one are ready. This is the work of the Deployment controller
+// of kube-controller-manager, so run it on a server without that one:
 //
 //	go run ./cmd/tidings serve -- go run ./examples/controller
 package main

@@ -153,7 +153,7 @@ func TestRolloutUnderFaults(t *testing.T) {
 	})
 }
 
-// TestADeploymentThatIsReplaced: what the second one has is its own.
+// TestADeploymentThatIsReplaced: the second one has objects of its own.
 func TestADeploymentThatIsReplaced(t *testing.T) {
 	inWorld(t, func(w *world) {
 		_, err := apisim.Create(t.Context(), w.server, settings("one"))

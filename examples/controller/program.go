@@ -18,7 +18,7 @@ import (
 	"github.com/tidings-go/tidings/metrics"
 )
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
 	leaseNamespace string
 	workers        int

@@ -51,7 +51,7 @@ func mentioned(d *appsv1.Deployment) (keys []string) {
 	return keys
 }
 
-// reconcile makes one step for a Deployment. The events of what it writes lead to the next one.
+// reconcile makes one step for a Deployment. The events of its writes lead to the next one.
 func (c *rollout) reconcile(
 	ctx context.Context, r controller.Request[*appsv1.Deployment],
 ) (controller.Result, error) {

@@ -39,7 +39,7 @@ func (w *world) fatal(err error) {
 // replica is the program, with a user agent of its own.
 type replica struct {
 	*program
-	stop func() error // returns what Run does
+	stop func() error // returns the error of Run
 }
 
 func (w *world) start(userAgent string) *replica {
@@ -96,7 +96,7 @@ func (w *world) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// list returns what the server has of a resource of the group apps.
+// list returns the objects of a resource of the group apps on the server.
 func list[T any](w *world, resource string) (all []T) {
 	w.Helper()
 	objects, _, err := w.server.List(w.Context(), appsv1.SchemeGroupVersion.WithResource(resource),

@@ -21,8 +21,7 @@ var byColor = tidings.NewIndex("color", func(w *shopv1.Widget) []string { return
 // run prints the orders of every color, and those of a color again when they change,
 // until ctx ends.
 func run(ctx context.Context, config *rest.Config, out io.Writer) (err error) {
-	// The scheme says which type stands for which kind; the server's discovery says
-	// which resource that is.
+	// The scheme has the kinds of Go types. The discovery of the server has the resources of kinds.
 	scheme := runtime.NewScheme()
 	if err := shopv1.AddToScheme(scheme); err != nil {
 		return err

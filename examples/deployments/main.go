@@ -1,6 +1,6 @@
-// Command deployments is a first program with tidings: it looks a deployment up in
-// the cache of an informer, and then prints what happens to all deployments of the
-// namespace until it is interrupted.
+// Command deployments is a first program with tidings: it looks a deployment up in the cache of an
+// informer, and then prints the changes of all deployments of the namespace until it is
+// interrupted.
 //
 //	go run ./examples/deployments -namespace default web
 package main
@@ -22,7 +22,7 @@ import (
 	"github.com/tidings-go/tidings/examples/command"
 )
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
 	namespace string
 	name      string        // of the deployment to look up; "" looks none up
@@ -78,7 +78,7 @@ func run(ctx context.Context, config *rest.Config, o options, out io.Writer) (er
 	return nil
 }
 
-// lookUp reads from the cache. After WaitForSync, what is not found does not exist.
+// lookUp reads from the cache. After WaitForSync, an object that is not found does not exist.
 func lookUp(lister tidings.Lister[*appsv1.Deployment], o options, out io.Writer) {
 	d, err := lister.Namespace(o.namespace).Get(o.name)
 	switch {
@@ -89,7 +89,7 @@ func lookUp(lister tidings.Lister[*appsv1.Deployment], o options, out io.Writer)
 	}
 }
 
-// describe says what an event tells, in a line.
+// describe describes an event in a line.
 func describe(e tidings.Event[*appsv1.Deployment]) string {
 	switch {
 	case e.Type == tidings.Updated && replicas(e.Old) != replicas(e.New):

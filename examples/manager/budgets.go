@@ -42,7 +42,7 @@ func (b *budgets) reconcile(
 ) (controller.Result, error) {
 	d := r.Object
 	if r.Gone || d.DeletionTimestamp != nil {
-		return controller.Result{}, nil // the garbage collector deletes what it controls
+		return controller.Result{}, nil // the garbage collector deletes its budget
 	}
 	client := b.client.PolicyV1().PodDisruptionBudgets(d.Namespace)
 	cached, err := controller.Read(ctx, b.budgets).Get(r.Key)

@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/controller"
 )
 
-// options are what the command line says.
+// options are the options of the command line.
 type options struct {
 	controllers    controller.Names
 	workers        int           // of each controller
@@ -24,7 +24,7 @@ type options struct {
 	logger         *slog.Logger // nil is slog.Default()
 }
 
-// shared is what the controllers have in common.
+// shared has the common parts of the controllers.
 type shared struct {
 	options
 	factory *tidings.Factory

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// leaving is how long goroutines may take to end after they were told.
+// leaving bounds the time until goroutines have ended after their stop.
 const leaving = 30 * time.Second
 
 // withoutLeaks calls f and fails the test if a goroutine that was started meanwhile stays behind.

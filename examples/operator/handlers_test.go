@@ -27,7 +27,7 @@ func (n *notes) write(format string, args ...any) {
 	n.lines = append(n.lines, fmt.Sprintf(format, args...))
 }
 
-// take returns what was written since the last call.
+// take returns the lines since its last call.
 func (n *notes) take() []string {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -110,8 +110,8 @@ func websites(t *testing.T) apisim.Resource {
 	}
 }
 
-// website returns a website as clients without its Go type send it, which is what the
-// server takes past HTTP.
+// website returns a website in the form of clients without its Go type, which the methods of the
+// server take.
 func website(t *testing.T, namespace, name, page string) *unstructured.Unstructured {
 	t.Helper()
 	site := &webv1.Website{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: webv1.WebsiteSpec{Page: page, Replicas: 2}}
@@ -141,8 +141,8 @@ func update(t *testing.T, server *apisim.Server, obj runtime.Object) {
 	}
 }
 
-// startCache starts a cache on the server within the current bubble, stops it when the
-// test ends, and returns it when what was asked of it so far is synced.
+// startCache starts a cache on the server within the current bubble, stops it when the test ends,
+// and returns it when its informers so far are synced.
 func startCache(t *testing.T, server *apisim.Server, caching string, o cache.Options, before ...func(cache.Cache)) cache.Cache {
 	t.Helper()
 	c := newCache(t, server, caching, o)
@@ -164,7 +164,7 @@ func startCache(t *testing.T, server *apisim.Server, caching string, o cache.Opt
 	return c
 }
 
-// names returns what a reader lists, as namespace/name, sorted.
+// names returns the names in the list of a reader, as namespace/name, sorted.
 func names(t *testing.T, reader client.Reader, list client.ObjectList, o ...client.ListOption) []string {
 	t.Helper()
 	if err := reader.List(t.Context(), list, o...); err != nil {
@@ -237,8 +237,8 @@ func start(t *testing.T, m manager.Manager) (stop func()) {
 	}
 }
 
-// eventually waits until a condition holds that becomes true by itself: what happens on
-// both sides of a connection ends at no moment that a test could name.
+// eventually waits until a condition holds that becomes true by itself: work on both sides of a
+// connection ends at no moment that a test could name.
 func eventually(t *testing.T, ctx context.Context, what string, holds func(context.Context) bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) { return holds(ctx), nil })

@@ -31,9 +31,9 @@ func TestMain(m *testing.M) {
 		return
 	}
 	log.SetLogger(logr.Discard())
-	// utilruntime holds up whoever reports errors faster than it likes, measured by the
-	// clock of the process; from within a bubble of virtual time that can be decades.
-	// So its handlers but the first, which logs, are taken away.
+	// utilruntime delays a caller that reports errors too fast. It measures this by the clock of
+	// the process; from within a bubble of virtual time the delay can be decades. So its handlers
+	// but the first, which logs, are removed.
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 	os.Exit(m.Run())
 }

@@ -110,7 +110,7 @@ func (w *world) edits() {
 	w.eventually("the status tells of ready servers", func() bool { return w.site("shop", "front").Status.ReadyReplicas == 3 })
 }
 
-// meddling deletes and changes what the operator owns.
+// meddling deletes and changes objects of the operator.
 func (w *world) meddling() {
 	var servers appsv1.Deployment
 	w.get("shop", "front", &servers)
@@ -174,7 +174,7 @@ func (w *world) attic() {
 	}
 }
 
-// hasSite waits until a website has what it needs, and says so in its status.
+// hasSite waits until a website has its objects and a status that reports them.
 func (w *world) hasSite(namespace, name, page string) {
 	w.Helper()
 	w.eventually(fmt.Sprintf("%s/%s shows %q", namespace, name, page), func() bool {
@@ -227,7 +227,7 @@ func (w *world) exists(namespace, name string, into client.Object) bool {
 	return err == nil
 }
 
-// owned returns what of the server's a website owns.
+// owned returns the objects of a website on the server.
 func (w *world) owned(namespace string, list client.ObjectList) []string {
 	w.Helper()
 	return names(w.T, w.api, list, client.InNamespace(namespace), client.HasLabels{"app.kubernetes.io/instance"})

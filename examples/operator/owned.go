@@ -30,8 +30,8 @@ func serversOf(site *webv1.Website) *appsv1.Deployment {
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: site.Namespace, Name: site.Name}}
 }
 
-// fillServers gives the Deployment its content. What the server fills in with defaults is
-// either written out or left alone once it exists: else every call would find a change.
+// fillServers gives the Deployment its content. It writes fields with defaults of the server in
+// full, or does not change them once they exist: otherwise every call would find a change.
 func fillServers(servers *appsv1.Deployment, site *webv1.Website, page string) {
 	servers.Labels = labelsOf(site)
 	servers.Spec.Replicas = &site.Spec.Replicas

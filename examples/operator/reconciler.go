@@ -16,17 +16,17 @@ import (
 	webv1 "github.com/tidings-go/tidings/examples/operator/api/v1"
 )
 
-// retryAfter is when a write is tried again that the server refused because the cache
-// was behind. It is short, since the cache is about to hear of it.
+// retryAfter is the time after which a write is tried again that the server refused because the
+// cache was behind. It is short, since the cache is about to receive the change.
 const retryAfter = 100 * time.Millisecond
 
-// reconciler makes what the namespace of a Website holds fit the Website. It reads from
-// the manager's cache and writes to the server.
+// reconciler fits the objects in the namespace of a Website to the Website. It reads from the
+// manager's cache and writes to the server.
 type reconciler struct {
 	client.Client
 }
 
-// Reconcile writes what a Website needs and deletes what it no longer does.
+// Reconcile writes the objects that a Website needs and deletes those that it no longer needs.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	var site webv1.Website
 	err := r.Get(ctx, req.NamespacedName, &site)
@@ -76,9 +76,9 @@ func (r *reconciler) write(ctx context.Context, site *webv1.Website, obj client.
 	return err
 }
 
-// prune deletes what a Website controls, but for one Deployment and one ConfigMap: what
-// it needed before its page changed, or all of it after the Website is gone. A cluster
-// with a garbage collector does the latter too; the first of them is right.
+// prune deletes the objects that a Website controls, except one Deployment and one ConfigMap: those
+// from before its page changed, or all of them after the Website is gone. A garbage collector does
+// the latter too, and either may be first.
 func (r *reconciler) prune(ctx context.Context, req reconcile.Request, deployment, configMap string) error {
 	ofSite := []client.ListOption{client.InNamespace(req.Namespace), client.MatchingFields{ownerField: req.Name}}
 	var deployments appsv1.DeploymentList

@@ -68,7 +68,7 @@ func TestCacheBehind(t *testing.T) {
 		r := &reconciler{Client: behind{uncached(t, server)}}
 		for _, want := range []reconcile.Result{{}, {RequeueAfter: retryAfter}} {
 			got, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key("shop/front")})
-			// The server has no index of owners, so what follows the writes fails.
+			// The server has no index of owners, so the list after the writes fails.
 			if want.IsZero() != (err != nil) || got != want {
 				t.Errorf("reconcile: %v, %v, want %v", got, err, want)
 			}

@@ -25,7 +25,7 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// maxWait is how long the program may take for a line, or for its end.
+// maxWait bounds the time until a line of the program, or its end.
 const maxWait = 2 * time.Minute
 
 // build builds the program, with the race detector if the test has it.
@@ -109,7 +109,7 @@ func (r *run) expect(pattern string) []string {
 	}
 }
 
-// errors waits until the program and its replicas have ended, and returns what they wrote.
+// errors waits until the program and its replicas have ended, and returns their error output.
 func (r *run) errors() string {
 	r.Helper()
 	select {

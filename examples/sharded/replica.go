@@ -19,10 +19,10 @@ import (
 	"github.com/tidings-go/tidings/shard"
 )
 
-// name is that of the controller, and of the group of its replicas.
+// name is the name of the controller, and of the group of its replicas.
 const name = "checksums"
 
-// options are what the command line says of a replica.
+// options are the command-line options of a replica.
 type options struct {
 	namespace  string        // of the Leases
 	identity   string        // begins the names of the replica's Leases

@@ -12,8 +12,8 @@
 //	  ├── number ───────────────────────▶ set
 //	  ├── string ──────▶ fieldStats ───▶ paused: ownStrings, one allocation per object
 //	  │                      └─ tries ─▶ recentCache ─▶ Table.texts
-//	  └── part: what a pointer,
-//	      a slice or a map has ────────▶ paused: built, field by field
+//	  └── part: the content of a
+//	      pointer, slice or map ───────▶ paused: built, field by field
 //	                         └─ tries ─▶ recentCache ─▶ Table.values (key: the bytes;
 //	                                                    value: a weak pointer)
 //

@@ -86,10 +86,10 @@ func (p *plans) plan(t reflect.Type, drop fieldpath.Tree, form form) *plan {
 	return made
 }
 
-// A layout says where the fields of values of one Go type, or one variant of it, lie in
-// memory. A Decoder finds them by their protobuf numbers, a StructDecoder by their names. For
-// both a StructDecoder and a Sharer, the fields of embedded structs are among them; for a
-// Sharer, those of all structs in the value itself.
+// A layout has the places of the fields of values of one Go type, or of one variant of it, in
+// memory. A Decoder finds them by their protobuf numbers, a StructDecoder by their names. For both
+// a StructDecoder and a Sharer, the fields of embedded structs are among them; for a Sharer, those
+// of all structs in the value itself.
 type layout struct {
 	typ    reflect.Type
 	size   uintptr

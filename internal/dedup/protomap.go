@@ -7,7 +7,7 @@ import (
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
-// A mapEntry is where the entries of a map are put together.
+// A mapEntry has the memory in which an entry of a map is put together.
 type mapEntry struct {
 	key, value     reflect.Value
 	keyAt, valueAt unsafe.Pointer

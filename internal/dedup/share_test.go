@@ -83,7 +83,7 @@ func shareCopies(t *testing.T, s *Sharer, f *deduptest.Filler, typ reflect.Type)
 		f.Fill(v.Elem(), 6)
 		templates = append(templates, v.Interface().(runtime.Object))
 	}
-	given := map[unsafe.Pointer]int{} // the memory of what was given, with its number
+	given := map[unsafe.Pointer]int{} // the memory of the given objects, with their numbers
 	for round := range 3 {
 		results := make([]runtime.Object, len(templates))
 		for i, template := range templates {

@@ -2,7 +2,7 @@
 // follows from those before. [Event] is an event of an informer of any kind, with the states of
 // its objects as text.
 //
-//	informer ──▶ Event ──▶ Follower ──▶ what the events add up to
+//	informer ──▶ Event ──▶ Follower ──▶ the state that the events add up to
 //	                           └──────▶ events that the contract does not allow
 //
 // Tests compare the sum of the events with the cache and with the server.

@@ -13,10 +13,10 @@ import (
 
 // Follower is a handler that adds up its events. Its zero value is ready.
 type Follower struct {
-	// InitialFirst says that no initial add comes after another event.
+	// InitialFirst requires that no initial add comes after another event.
 	InitialFirst bool
-	// Conflates says that the handler may receive the last of several changes of an object
-	// only (see [tidings.PolicyConflateState]).
+	// Conflates allows the handler to receive only the last of several changes of an object
+	// (see [tidings.PolicyConflateState]).
 	Conflates bool
 	// Before reports whether a state is older than another one of the same key. Nil compares
 	// versions, as far as they are decimals.
@@ -144,14 +144,14 @@ func (f *Follower) Unblock() {
 	}
 }
 
-// End says that no call may follow.
+// End makes any later call an error.
 func (f *Follower) End() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.ended = true
 }
 
-// Rewind says whether the server may go back to earlier states.
+// Rewind allows the server to go back to earlier states, or forbids it.
 func (f *Follower) Rewind(may bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -108,7 +108,7 @@ func (h *Histogram) ObserveRun(n int, total time.Duration) {
 	h.sum.Add(int64(total))
 }
 
-// Durations returns what was counted up to now.
+// Durations returns the counts up to now.
 func (h *Histogram) Durations() Durations {
 	d := Durations{Sum: time.Duration(h.sum.Load())}
 	for i := range h.counts {

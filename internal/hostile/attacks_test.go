@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// attack is how a server answers while it is hostile.
+// attack describes the answers of a server while it is hostile.
 type attack struct {
 	name string
 	// match selects the requests that are attacked; Verb is list or watch.
@@ -29,16 +29,16 @@ type attack struct {
 	pages bool
 	// first begins the attack before the informer has listed.
 	first bool
-	// noList says that the attack does not make informers list: the server asks them to wait,
+	// noList is set for an attack that does not make informers list: the server asks them to wait,
 	// keeps a watch open, or sends objects that do not exist.
 	noList bool
-	// credible says that the answer looks like a correct list: an informer keeps it until
+	// credible is set for an answer that looks like a correct list: an informer keeps it until
 	// something leads to the next one.
 	credible bool
-	// most is how many requests are allowed where client-go has no bound; 0 allows as many as
+	// most is the largest number of requests where client-go has no bound; 0 allows as many as
 	// client-go sends.
 	most int
-	// quiet says that an informer cannot detect the attack, at least not in the end or not
+	// quiet is set for an attack that an informer cannot detect, at least not in the end or not
 	// behind client-go's client, which waits by itself.
 	quiet bool
 }
@@ -328,5 +328,5 @@ func gzipBomb(size int) http.HandlerFunc {
 	}
 }
 
-// length is how long a server is hostile.
+// length is the time for which a server is hostile.
 const length = 10 * time.Minute

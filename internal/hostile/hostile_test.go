@@ -34,16 +34,16 @@ import (
 var printTable = flag.Bool("hostile.table", false, "print the table of docs/security.md")
 
 const (
-	// objects is how many objects the server has.
+	// objects is the number of objects of the server.
 	objects = 20
-	// leastRequests is how many requests every informer may send while a server is hostile:
-	// one in ten seconds.
+	// leastRequests is the number of requests that every informer may send while a server is
+	// hostile: one in ten seconds.
 	leastRequests = int(length / (10 * time.Second))
 	// heapLimit bounds the heap of an attack, beside the test's own answers.
 	heapLimit = 256 << 20
 	// messageLimit bounds the text of an error in Health, in bytes.
 	messageLimit = 4 << 10
-	// recovery is how long an informer may take to catch up with an honest server.
+	// recovery bounds the time until an informer has caught up with an honest server.
 	recovery = 10 * time.Minute
 	// stock is the kind that all others are compared with.
 	stock = "client-go"
@@ -54,7 +54,7 @@ var configMaps = schema.GroupVersionResource{Version: "v1", Resource: "configmap
 func TestMain(m *testing.M) {
 	flag.Parse()
 	// In a bubble they would sleep for years (see docs/testing.md).
-	utilruntime.ErrorHandlers = nil //nolint:reassign // what tests in bubbles do
+	utilruntime.ErrorHandlers = nil //nolint:reassign // as tests in bubbles do
 	klog.SetLogger(logr.Discard())
 	slog.SetDefault(slog.New(slog.DiscardHandler))
 	os.Exit(m.Run())

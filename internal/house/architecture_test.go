@@ -48,7 +48,7 @@ func goFiles(t *testing.T) []goFile {
 	return files
 }
 
-// isIgnored reports whether a file belongs to no package: what others are built from.
+// isIgnored reports whether a file belongs to no package, as the sources of other programs do.
 func isIgnored(file *ast.File) bool {
 	for _, group := range file.Comments {
 		for _, comment := range group.List {
@@ -60,8 +60,8 @@ func isIgnored(file *ast.File) bool {
 	return false
 }
 
-// walk calls f with the slash-separated name of every file of an extension, but for
-// what the go command ignores too.
+// walk calls f with the slash-separated name of every file of an extension, except those that the
+// go command ignores too.
 func walk(t *testing.T, extension string, f func(name string)) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
@@ -150,8 +150,8 @@ func within(name string, some ...string) bool {
 	return slices.ContainsFunc(some, func(s string) bool { return name == s || strings.HasPrefix(name, s+"/") })
 }
 
-// TestArchitectureSimulator keeps the simulator an independent witness: neither it
-// nor its tests may share code with what they judge.
+// TestArchitectureSimulator keeps the simulator independent of the informers that it tests: neither
+// it nor its tests may import their packages.
 func TestArchitectureSimulator(t *testing.T) {
 	enterRoot(t)
 	for _, file := range goFiles(t) {
@@ -177,7 +177,7 @@ func TestArchitectureLight(t *testing.T) {
 	}
 }
 
-// goCommand runs the go command in the module's root and returns what it prints.
+// goCommand runs the go command in the module's root and returns its output.
 func goCommand(t *testing.T, arguments ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "go", arguments...)

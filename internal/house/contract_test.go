@@ -115,7 +115,7 @@ func TestControllersContract(t *testing.T) {
 	}
 }
 
-// checkPlaces follows the links of a row to what they name in the code.
+// checkPlaces follows the links of a row to the declarations that they name.
 func checkPlaces(t *testing.T, page, property, cell string) {
 	t.Helper()
 	places := codeLink.FindAllStringSubmatch(cell, -1)

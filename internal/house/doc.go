@@ -1,5 +1,5 @@
-// Package house has no code of its own. Its tests hold the repository to what its
-// pages say of it, and the pages to the code:
+// Package house has no code of its own. Its tests compare the repository with the statements of
+// its pages, and the pages with the code:
 //
 //	architecture_test.go   the import walls (walls_test.go), the comment of every package, and the
 //	                       packages in ARCHITECTURE.md

@@ -150,7 +150,7 @@ func blocks(t *testing.T) []block {
 	return list
 }
 
-// packages are what a fragment of code may use without importing it.
+// packages are the packages that a fragment of code may use without an import.
 var packages = map[string]string{
 	"cache":          module + "/clientgo/cache",
 	"clientgoscheme": "k8s.io/client-go/kubernetes/scheme",
@@ -196,7 +196,7 @@ var packages = map[string]string{
 	"unstructured":   "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
 }
 
-// names are what a fragment of code may take for given.
+// names are the variables that a fragment of code may use without a declaration.
 var names = []string{
 	"ctx context.Context",
 	"client kubernetes.Interface",
@@ -267,8 +267,8 @@ func checkFormat(t *testing.T, b block) {
 	}
 }
 
-// checkFragments compiles all fragments as one package. That a fragment declares
-// what it does not go on to use is no mistake.
+// checkFragments compiles all fragments as one package. A fragment may declare names that it does
+// not use.
 func checkFragments(t *testing.T, fragments []block) {
 	dir := t.TempDir()
 	arguments := []string{"build", "-gcflags=-e"}

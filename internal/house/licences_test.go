@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// licences are those that a module may have, each with a sentence that only its text has.
-// The Mozilla licence is for what tests alone import: nothing of it is in a program that
-// uses this module.
+// licences are the licences that a module may have, each with a sentence that only its text has.
+// The Mozilla licence is for modules that only tests import: no program that uses this module
+// contains them.
 var licences = []struct{ name, sentence string }{
 	{"MPL-2.0 (tests)", "Mozilla Public License Version 2.0"},
 	{"Apache-2.0", "TERMS AND CONDITIONS FOR USE, REPRODUCTION, AND DISTRIBUTION"},
@@ -37,7 +37,7 @@ func licenceOf(t *testing.T, dir string) string {
 		}
 		text := strings.Join(strings.Fields(string(data)), " ")
 		for _, l := range licences {
-			// Whoever asks that names are not used also asks that the notice stays.
+			// The text of BSD-3-Clause contains the sentence of BSD-2-Clause.
 			covered := l.name == "BSD-2-Clause" && slices.Contains(found, "BSD-3-Clause")
 			if strings.Contains(text, l.sentence) && !covered && !slices.Contains(found, l.name) {
 				found = append(found, l.name)

@@ -1,18 +1,18 @@
 package house
 
-// wall says what a package may import beside the standard library.
+// wall has the packages that a package may import besides the standard library.
 type wall struct {
 	rooms  []string // packages of this module
-	others []string // import paths of other modules, each with what lies below it
-	tests  []string // what its tests may import on top, in either form; "*" is anything
+	others []string // import paths of other modules, each with the packages below it
+	tests  []string // additional imports of its tests, in either form; "*" is anything
 	// dropIn lets it import client-go's own informers.
 	dropIn bool
 }
 
 var (
 	informerRooms = []string{".", "store", "health", "internal/change", "internal/engine", "internal/delta", "internal/fanout", "source", "internal/dedup", "internal/reflector"}
-	// walls has an entry for every package, lowest first: the one source of what it may
-	// import. One of a directory holds for what is below it and has none of its own.
+	// walls has an entry for every package, lowest first, with the packages that it may import. The
+	// entry of a directory holds for the packages below it without an entry of their own.
 	walls = map[string]wall{
 		"store":                    {tests: []string{"store", "pgregory.net/rapid"}},
 		"internal/change":          {},

@@ -31,8 +31,8 @@ func unstructuredObjects() map[string]*unstructured.Unstructured {
 	}
 }
 
-// TestUnstructuredIsReadAsItsMethodsSay: labels and owners are what GetLabels and
-// GetOwnerReferences return, which copy.
+// TestUnstructuredIsReadAsItsMethodsSay: labels and owners are equal to the copies that GetLabels
+// and GetOwnerReferences return.
 func TestUnstructuredIsReadAsItsMethodsSay(t *testing.T) {
 	for name, u := range unstructuredObjects() {
 		got, want := Labels(u), labels.Set(u.GetLabels())

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// verdict is how a mutant ended.
+// verdict is the result of a mutant.
 type verdict string
 
 const (
@@ -87,7 +87,7 @@ func (m *mutant) run(ctx context.Context, o options, suites []*suite) (verdict, 
 
 var failureLine = regexp.MustCompile(`(?m)^(--- FAIL: \S+|panic: .*|fatal error: .*)`)
 
-// reason returns the first line that says why tests failed.
+// reason returns the first line with a failure of the tests.
 func reason(out []byte) string {
 	return short(string(failureLine.Find(out)))
 }

@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	// batchTime is how long the tests of one process take together, at least.
+	// batchTime is the least total time of the tests of one process.
 	batchTime = time.Second
-	// testLimit is how much time of a processor one test may take without a mutant.
+	// testLimit bounds the processor time of one test without a mutant.
 	testLimit = 6 * time.Second
-	// coverLimit is how long a test without a mutant may take on a busy machine.
+	// coverLimit bounds the time of a test without a mutant on a busy machine.
 	coverLimit = 5 * time.Minute
-	// addressLimit is how much memory each process may map, in KiB.
+	// addressLimit bounds the memory that each process may map, in KiB.
 	addressLimit = 8 << 20
 )
 
@@ -101,7 +101,7 @@ func (s *suite) command(ctx context.Context, env []string, args ...string) *exec
 	return cmd
 }
 
-// outcome is how the process of some tests ended.
+// outcome is the result of the process of some tests.
 type outcome struct {
 	out    []byte
 	failed bool

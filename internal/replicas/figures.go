@@ -11,10 +11,10 @@ import (
 	"github.com/tidings-go/tidings/shard"
 )
 
-// pageWait is how long a page may take.
+// pageWait bounds the time of a request of a page.
 const pageWait = time.Second
 
-// figures are what the pages of a replica say, in JSON.
+// figures are the figures on the pages of a replica, in JSON.
 type figures struct {
 	Informers []struct {
 		Health struct{ Objects int }
@@ -23,7 +23,7 @@ type figures struct {
 		Health struct{ Calls uint64 }
 	}
 	Groups []shard.Health
-	Slots  []shard.Entry // those of the page of the group
+	Slots  []shard.Entry // on the page of the group
 }
 
 // GroupPage returns the address of the page with the map of a group.

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	// Duration is that of the Leases of a demonstration, so that a crash is found sooner.
+	// Duration is the duration of the Leases of a demonstration, short so that a crash is found soon.
 	Duration = 5 * time.Second
 
 	period = time.Second
-	// quietPeriods is after how many of them a line is printed in any case.
+	// quietPeriods is the number of periods after which a line is printed without a change.
 	quietPeriods = 10
-	// maxSlots is how many characters of a set of slots are printed.
+	// maxSlots is the number of characters of a set of slots that are printed.
 	maxSlots = 40
 )
 
-// Group prints what becomes of the slots of replicas. All fields but Rest are required.
+// Group prints the changes of the slots of replicas. All fields but Rest are required.
 type Group struct {
 	// Lease is the namespace and the name of the Lease with the map, and Duration that of the Leases.
 	Lease    string
@@ -48,7 +48,7 @@ func (g *Group) printf(format string, arguments ...any) {
 	}
 }
 
-// Follow prints what changes until ctx ends, or the last replica does, which is an error.
+// Follow prints the changes until ctx ends, or until the last replica ends, which is an error.
 func (g *Group) Follow(ctx context.Context) error {
 	ticker := time.NewTicker(period)
 	defer ticker.Stop()
@@ -85,7 +85,7 @@ func (g *Group) End(ctx context.Context) (err error) {
 	return err
 }
 
-// report prints what has changed since the last report.
+// report prints the changes since the last report.
 func (g *Group) report(ctx context.Context) error {
 	for _, p := range g.Replicas {
 		if p.hasEnded() && !p.told {
@@ -120,8 +120,9 @@ func (g *Group) report(ctx context.Context) error {
 	return g.err
 }
 
-// ask returns what the replicas say, with and without what always changes, and the share of slots
-// that are covered; below 0 is not known. It prints moves, and reports whether there are any.
+// ask asks the replicas, and returns their figures with and without those that always change. It
+// returns the share of slots that are covered, below 0 if it is not known. It prints moves, and
+// reports whether there are any.
 func (g *Group) ask(ctx context.Context) (parts, steady []string, covered float64, moved bool) {
 	covered = -1
 	for _, p := range g.Replicas {

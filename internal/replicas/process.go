@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// stopWait is how long a replica may take to end. It is longer than the controllers and the group
-// take.
+// stopWait bounds the end of a replica. It is longer than the end of the controllers and the group.
 const stopWait = time.Minute
 
 // pagesAt begins the line that a replica prints.

@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// settling is how long the cache may take to show a write before the server is asked for the
+// settling is the time in which the cache should show a write. After it the server is asked for the
 // object.
 const settling = time.Second
 

@@ -28,7 +28,7 @@ type fault struct {
 	loses bool
 }
 
-// duration is how long a fault lasts after the change.
+// duration is the time for which a fault lasts after the change.
 const duration = 90 * time.Second
 
 // TestLifeOfAReplicaSetUnderEachFault leads a replica set through the scenario, each step of
@@ -301,8 +301,8 @@ func rewind(w *world) {
 	}
 }
 
-// lose removes a resource and restores it without objects. The user creates again what the
-// user created.
+// lose removes a resource and restores it without objects. The user creates the user's objects
+// again.
 func (w *world) lose(resource schema.GroupVersionResource) {
 	w.t.Helper()
 	var again []runtime.Object

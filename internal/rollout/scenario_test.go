@@ -22,8 +22,8 @@ type step struct {
 // stray is the pod that scenario takes away from its replica set.
 const stray = "pod of nobody, app=stray: Running"
 
-// podsOfScenario is how many pods the controller has to create in scenario: 3, 2 more, one
-// for the deleted pod, one for the stray pod, and 3 for the second set.
+// podsOfScenario is the number of pods that the controller has to create in scenario: 3, 2 more,
+// one for the deleted pod, one for the stray pod, and 3 for the second set.
 const podsOfScenario = 10
 
 // scenario is the life of a replica set.

@@ -35,8 +35,8 @@ var (
 const (
 	// bearer is the token of the controller.
 	bearer = "controller"
-	// maxWait is how long the controller may take, in virtual time, after the end of a
-	// fault: several times the longest pause between two attempts.
+	// maxWait bounds the wait for the controller, in virtual time, after the end of a fault:
+	// several times the longest pause between two attempts.
 	maxWait = 5 * time.Minute
 )
 

@@ -21,7 +21,7 @@ func newRecorder(t *testing.T) *flight.Recorder {
 	return recorder
 }
 
-// printRecording prints a recording, and what replays of it cache.
+// printRecording prints a recording, and the caches of its replays.
 func printRecording(t *testing.T, o *output, recorder *flight.Recorder) {
 	t.Helper()
 	var file bytes.Buffer

@@ -15,9 +15,9 @@ import (
 	"github.com/tidings-go/tidings/internal/follow"
 )
 
-// quiet is how long after the last fault everything must be in step again: a streamed
-// list that lost its end is given up when it outlives its timeout of up to ten minutes and
-// the half minute of grace, and what failed before is tried again within one.
+// quiet is the time after the last fault within which all caches must agree with the server. A
+// streamed list that lost its end is given up after its timeout of up to ten minutes and half a
+// minute of grace. Failed requests are tried again within a minute.
 const quiet = 15 * time.Minute
 
 // settle ends all faults and gives the informers time to come into step.
@@ -76,8 +76,8 @@ func (w *world) auditSubject(s *subject) {
 	s.lists, s.audited = health.Lists, true
 }
 
-// auditChecker compares the events of a handler with the cache and the writes. resumed
-// says that no list has taken the place of events since the last audit.
+// auditChecker compares the events of a handler with the cache and the writes. resumed means that
+// no list has taken the place of events since the last audit.
 func (w *world) auditChecker(
 	s *subject, h *checker, cache map[string]string, resumed bool, expected map[string][]edge,
 ) {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestDays runs a day of virtual time for each seed. doc.go says what is compared.
+// TestDays runs a day of virtual time for each seed. doc.go lists the comparisons.
 func TestDays(t *testing.T) {
 	if *days.One != 0 {
 		all := newTotals()

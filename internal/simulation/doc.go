@@ -17,7 +17,7 @@
 //	subject_test.go    an informer of any kind; native_test.go and dropin_test.go make them
 //	checker_test.go    a handler that follows it (package follow), and the ends of objects
 //	audit_test.go      the comparison
-//	totals_test.go     numbers of what was run
+//	totals_test.go     the totals of all days
 //
 // # What is compared
 //

@@ -22,8 +22,8 @@ var (
 		"run seeds until this much time has passed, from one that the clock gives")
 )
 
-// TestMain silences what client-go logs of failures that are meant. Its limit of reports
-// sleeps by the clock of the bubble that comes first, which other bubbles must not touch.
+// TestMain discards the logs of client-go about intended failures. Its limit of reports sleeps by
+// the clock of the first bubble, which other bubbles must not touch.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{func(context.Context, error, string, ...any) {}}

@@ -71,7 +71,7 @@ func (w *world) outage() {
 	}
 }
 
-// everything is what the informers may do on a good day.
+// everything has the rights of the informers on a good day.
 var everything = []apisim.Rule{{Verbs: []string{"*"}, Resources: []string{"*"}}}
 
 func (w *world) users(users ...apisim.User) {
@@ -109,7 +109,7 @@ func (w *world) forbid() {
 	}
 }
 
-// special does what must not meet other faults.
+// special makes an outage that must not coincide with other faults.
 func (w *world) special() {
 	w.liftAll()
 	switch {

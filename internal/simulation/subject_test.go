@@ -19,7 +19,7 @@ var (
 // hidden is the label that selections leave out.
 const hidden = "hidden"
 
-// scope is which objects an informer holds.
+// scope is the selection of an informer.
 type scope struct {
 	resource   schema.GroupVersionResource
 	namespaces []string // none means all

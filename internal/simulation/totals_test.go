@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// totals counts what was run.
+// totals are the figures of all days.
 type totals struct {
 	mu     sync.Mutex    // guards the rest, except in a world that one goroutine counts
 	lived  time.Duration // virtual time

@@ -94,7 +94,7 @@ func (c *userCode) index(obj tidings.Object) ([]string, error) {
 	}
 }
 
-// transform returns a transform that returns what it is given.
+// transform returns a transform that returns its argument.
 func transform[T any](c *userCode) func(T) (T, error) {
 	return func(obj T) (made T, err error) {
 		switch c.fail(keyOf(any(obj).(metav1.Object))) {

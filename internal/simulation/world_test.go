@@ -39,7 +39,7 @@ type world struct {
 	seed   uint64
 	random *rand.Rand // of the schedule, which is one goroutine
 	server *apisim.Server
-	// instances are what the informers reach, by a load balancer; none means that it is server.
+	// instances are the servers behind the load balancer of the informers; none means server.
 	instances []*apisim.Instance
 	writeLog  writeLog
 	subjects  []*subject

@@ -108,7 +108,7 @@ type stream struct {
 	batches <-chan []Event
 }
 
-// initialBatch is how many objects of the initial set one call of Next returns.
+// initialBatch is the largest number of objects of the initial set that one call of Next returns.
 const initialBatch = 500
 
 func (s *stream) Next() ([]Event, error) {

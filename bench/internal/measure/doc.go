@@ -1,4 +1,5 @@
-// Package measure measures time and memory: a [Usage] is what the process used for something.
+// Package measure measures time and memory: a [Usage] is the time and memory that the process used
+// for a function.
 //
 // # Concurrency properties
 //

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// Usage is what the process used for something.
+// Usage is the time and memory that the process used for a function.
 type Usage struct {
 	CPU, Wall     time.Duration // CPU is user and system time, garbage collection included
 	Bytes, Allocs float64
 }
 
-// Of returns what f uses.
+// Of returns the usage of f.
 func Of(b testing.TB, f func()) (u Usage) {
 	b.Helper()
 	read := func(sign float64) {
@@ -59,7 +59,7 @@ func (u Usage) Report(b *testing.B, n int, thing string) {
 // LiveHeap collects garbage and returns the bytes of the objects that are left.
 func LiveHeap() float64 {
 	runtime.GC()
-	runtime.GC() // frees what finalizers and pools released in the first
+	runtime.GC() // frees the memory that finalizers and pools released in the first
 	var stats runtime.MemStats
 	runtime.ReadMemStats(&stats)
 	return float64(stats.HeapAlloc)

@@ -9,11 +9,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Instances is how many databases a workload has: a hundred workloads have 2,000.
+// Instances is the number of databases of a workload: a hundred workloads have 2,000.
 const Instances = 20
 
-// Database is an object of a custom resource of about 5 KB in JSON, with what those of operators
-// have: a template of pods, references, conditions. Each Type makes a Go type of its own.
+// Database is an object of a custom resource of about 5 KB in JSON, with parts that are common in
+// those of operators: a template of pods, references, conditions. Each Type makes a Go type of its
+// own.
 type Database[Type any] struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -21,7 +22,7 @@ type Database[Type any] struct {
 	Status            DatabaseStatus `json:"status"`
 }
 
-// DatabaseSpec is what is wanted.
+// DatabaseSpec is the desired state of a database.
 type DatabaseSpec struct {
 	Class      string                 `json:"class"`
 	Host       string                 `json:"host"`
@@ -34,7 +35,7 @@ type DatabaseSpec struct {
 	Parameters []DatabaseParameter    `json:"parameters,omitempty"`
 }
 
-// DatabaseStorage says where data is kept.
+// DatabaseStorage is the storage of a database.
 type DatabaseStorage struct {
 	Size        resource.Quantity                   `json:"size"`
 	ClassName   *string                             `json:"className,omitempty"`
@@ -56,7 +57,7 @@ type DatabaseParameter struct {
 	Value string `json:"value,omitempty"`
 }
 
-// DatabaseStatus is what there is.
+// DatabaseStatus is the observed state of a database.
 type DatabaseStatus struct {
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 	Phase              string             `json:"phase,omitempty"`
@@ -131,7 +132,7 @@ func (l *DatabaseList[Type]) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// DatabaseTypes is how many Go types of databases there are.
+// DatabaseTypes is the number of Go types of databases.
 const DatabaseTypes = 20
 
 // databaseType is one of them.

@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Replicas is how many pods a workload has.
+// Replicas is the number of pods of a workload.
 const Replicas = 40
 
-// Namespaces is how many namespaces the workloads are spread over.
+// Namespaces is the number of namespaces of all workloads.
 const Namespaces = 50
 
 // random makes the random values of one object, always the same for the same object.
@@ -23,8 +23,8 @@ type random struct{ *rand.Rand }
 // seed is the seed of everything that differs between runs of another seed.
 const seed = 1
 
-// randomOf returns the random numbers of one object: of the object of a number among those
-// that what names.
+// randomOf returns the random numbers of one object, the one with a number among the objects named
+// what.
 func randomOf(what string, number int) random { return seeded(seed, what, number) }
 
 func seeded(seed uint64, what string, number int) random {
@@ -53,7 +53,7 @@ func (r random) uid() types.UID {
 		r.hex(12))
 }
 
-// epoch is when the oldest object was made.
+// epoch is the time of the oldest object.
 var epoch = time.Date(2026, time.January, 5, 8, 0, 0, 0, time.UTC)
 
 // time returns a time within the 200 days after epoch, in whole seconds as in the API.

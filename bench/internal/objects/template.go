@@ -16,7 +16,7 @@ import (
 //go:embed templates.yaml
 var manifests []byte
 
-// templates have what objects of a kind have in common.
+// templates have the common parts of the objects of each kind.
 type templates struct {
 	pod        corev1.Pod
 	deployment appsv1.Deployment
@@ -34,7 +34,7 @@ var template = sync.OnceValue(func() *templates {
 	return t
 })
 
-// workload is what the pods of one deployment have in common.
+// workload has the common parts of the pods of one deployment.
 type workload struct {
 	random
 	number    int

@@ -18,36 +18,36 @@ import (
 	"github.com/tidings-go/tidings/bench/internal/objects"
 )
 
-// Encoding is how objects are sent.
+// Encoding is the encoding of objects on the wire.
 type Encoding string
 
 // The encodings.
 const (
-	// Protobuf is how servers send built-in resources to clients in Go.
+	// Protobuf is the encoding of built-in resources for clients in Go.
 	Protobuf Encoding = "protobuf"
-	// JSON is how servers send everything else.
+	// JSON is the encoding of all other resources.
 	JSON Encoding = "JSON"
 )
 
-// Spec says which objects a server has and how it sends them.
+// Spec describes the objects of a server and their transmission.
 type Spec struct {
 	// Kind is the kind of the objects, Objects their number.
 	Kind    objects.Kind
 	Objects int
-	// Encoding is how they are sent.
+	// Encoding is the encoding of the objects.
 	Encoding Encoding
 	// Paged makes the server list in pages and refuse to stream lists. Otherwise it
 	// streams, and refuses to list in pages.
 	Paged bool
 	// Relist prepares the list after a relist.
 	Relist bool
-	// Updates is how many new states of the objects, in turn, are prepared.
+	// Updates is the number of prepared updates, each with the next state of an object in turn.
 	Updates int
-	// Rate is how many updates a second are sent; 0 is as many as the client takes.
+	// Rate is the number of updates a second; 0 means as many as the client takes.
 	Rate int
 }
 
-// Counts says how a relist changes a cache.
+// Counts are the numbers of changes of a cache by a relist.
 type Counts struct{ Deleted, Changed, Added int }
 
 // After counts the changes of a relist of n objects.
@@ -79,7 +79,7 @@ type list struct {
 	pages  [][]byte
 }
 
-// pageSize is how many objects a page has: as many as clients ask for by default.
+// pageSize is the number of objects of a page, the default of clients.
 const pageSize = 500
 
 // Encode makes and encodes the objects.

@@ -57,7 +57,7 @@ func Handler(all ...*Encoded) http.Handler {
 	return mux
 }
 
-// discovery answers what a client asks to find the resources of a group and version.
+// discovery answers a client's requests for the resources of a group and version.
 func discovery(mux *http.ServeMux, all []*Encoded) {
 	lists := map[string]*metav1.APIResourceList{}
 	for _, e := range all {
@@ -97,7 +97,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// list returns the list to send, and what ends the watches after it.
+// list returns the list to send, and the channel that ends the watches after it.
 func (h *handler) list() (list, <-chan struct{}) {
 	select {
 	case <-h.relisted:
@@ -135,7 +135,7 @@ func (h *handler) watch(w http.ResponseWriter, r *http.Request, initial bool) {
 	}
 }
 
-// period is how often a server with a rate sends updates.
+// period is the interval in which a server with a rate sends updates.
 const period = 10 * time.Millisecond
 
 // pace sends updates at the rate of the Spec, without regard to their borders, and returns those
@@ -156,7 +156,7 @@ func (h *handler) pace(w http.ResponseWriter, frames []byte) []byte {
 	}
 }
 
-// chunk is how much is written at once.
+// chunk is the number of bytes that are written at once.
 const chunk = 1 << 20
 
 // write writes in chunks, and reports whether the client took everything.

@@ -7,9 +7,9 @@
 //	native      tidings.NewInformer      tidings.For, tidings.Dynamic
 //	drop-in     clientgo/cache           clientgo/informers, clientgo/dynamicinformer
 //
-// Each stack is used as its own documentation says: through its own call where it has one,
-// and by the loop that its users write where it has none. client-go and the drop-in differ
-// in the constructors alone.
+// Each stack is used as in its own documentation: through its own call where it has one, and by the
+// loop that its users write where it has none. client-go and the drop-in differ in the constructors
+// alone.
 //
 // # Concurrency properties
 //
@@ -17,5 +17,5 @@
 //
 // # Memory
 //
-// An informer adds a few closures per handler to what its stack holds.
+// An informer adds a few closures per handler to the memory of its stack.
 package stack

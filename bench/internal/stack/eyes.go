@@ -15,13 +15,13 @@ import (
 	"github.com/tidings-go/tidings/metrics"
 )
 
-// Eyes are what looks at the informers of a stack while it runs.
+// Eyes are the observers of the informers of a stack while it runs.
 type Eyes struct {
 	// Metrics are scraped each second.
 	Metrics bool
-	// Pages has the first page of package debug asked for each second, as JSON.
+	// Pages requests the first page of package debug each second, as JSON.
 	Pages bool
-	// Recorder keeps what the informers read.
+	// Recorder records the requests and answers of the informers.
 	Recorder bool
 }
 

@@ -28,7 +28,7 @@ func Native() Stack {
 }
 
 func nativeFromMemory(f *feed.Feed, o Options) (Informer, error) {
-	// These objects share what they have in common already: see DropIn.
+	// These objects share their equal parts already: see DropIn.
 	informer, err := tidings.NewInformer(f, tidings.InformerOptions[*corev1.Pod]{
 		Name: "pods", Transport: tidings.Transport{Sharing: tidings.ShareNothing},
 	})

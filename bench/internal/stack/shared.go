@@ -35,7 +35,7 @@ type newInformer = func(
 	cache.ListerWatcher, runtime.Object, time.Duration, cache.Indexers,
 ) cache.SharedIndexInformer
 
-// constructors are what client-go and the drop-in differ in.
+// constructors are the functions in which client-go and the drop-in differ.
 type constructors struct {
 	informer newInformer
 	memory   func(cache.ListerWatcher) cache.ListerWatcher
@@ -69,8 +69,8 @@ func ClientGo() Stack {
 func DropIn() Stack {
 	c := constructors{
 		informer: tidingscache.NewSharedIndexInformer,
-		// No decoder made the objects of a feed. They share what they have in common, so
-		// looking for it would be for nothing.
+		// No decoder made the objects of a feed. They share their equal parts, so a search for them
+		// would be useless.
 		memory: func(lw cache.ListerWatcher) cache.ListerWatcher {
 			nothing := tidingscache.SharingOptions{AtMost: source.ShareNothing}
 			return tidingscache.WithSharing(lw, nothing)
@@ -141,8 +141,8 @@ func listerWatcher(client rest.Interface, kind objects.Kind) cache.ListerWatcher
 	return cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
 }
 
-// databases returns an informer of a custom resource in Go structs. What it reads is decoded by the
-// API machinery.
+// databases returns an informer of a custom resource in Go structs. The API machinery decodes its
+// objects.
 func (c constructors) databases(
 	config *rest.Config, kind objects.Kind, o Options,
 ) (Informer, error) {

@@ -49,15 +49,15 @@ type Options struct {
 	// decodes by itself, as controller-runtime's does. The native API has no such
 	// thing.
 	ListerWatcher bool
-	// Labels are keys of labels to index, and Owners says to index owners, where the
-	// stack has such indexes.
+	// Labels are keys of labels to index, and Owners requests an index of owners, where the stack
+	// has such indexes.
 	Labels []string
 	Owners bool
 	// Slots are those of which an informer of the native API has the objects; nil is all.
 	Slots *tidings.Slots
 }
 
-// Target says where a server is and how it sends.
+// Target is the address of a server and the form of its objects.
 type Target struct {
 	// URL is the address of the server.
 	URL string

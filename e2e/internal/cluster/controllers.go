@@ -24,7 +24,7 @@ import (
 // resync is the period of the controllers' informers; Kubernetes' own is 12 hours.
 const resync = 30 * time.Second
 
-// endGrace is how long controllers may take to end.
+// endGrace bounds the time until controllers have ended.
 const endGrace = time.Minute
 
 func (c *Cluster) startControllers(

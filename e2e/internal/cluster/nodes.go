@@ -17,7 +17,7 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// workers is how many pods are reconciled at a time.
+// workers is the number of pods that are reconciled at a time.
 const workers = 4
 
 // kubelets stand in for the kubelets: pods that are bound to a node run, get an address, and end

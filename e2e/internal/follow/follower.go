@@ -26,9 +26,9 @@ func (s State) Version(key string) string { return follow.Version(s[key]) }
 
 // Follower is an informer with a handler.
 type Follower struct {
-	// Name says of what kind the informer is.
+	// Name is the name of the kind of the informer.
 	Name string
-	// Namespaces are those it follows; none means all.
+	// Namespaces are the followed namespaces; none means all.
 	Namespaces []string
 
 	tidingstest.Informer
@@ -39,7 +39,7 @@ type Follower struct {
 // limit bounds the list of differences.
 const limit = 20
 
-// Rewind says that the server may go back to earlier states.
+// Rewind allows the server to go back to earlier states.
 func (f *Follower) Rewind() { f.handler.Rewind(true) }
 
 // FailedAt returns when the informer has last failed to reach the server: the earliest of

@@ -33,8 +33,8 @@ type Options struct {
 	Namespaces []string
 	// PageSize is that of the informers that list in pages.
 	PageSize int64
-	// WatchTimeout is how long a watch lasts, up to twice of it; 0 is the default.
-	// Otherwise only informers run that have this option.
+	// WatchTimeout is the shortest duration of a watch, which lasts up to twice as long; 0 is the
+	// default. Otherwise only informers run that have this option.
 	WatchTimeout time.Duration
 }
 

@@ -30,8 +30,8 @@ func (c *checker) checkCalls() {
 	}
 }
 
-// checkWrites asks that nothing is sent in a closed term (S3), and counts what was on its way when
-// terms ended.
+// checkWrites checks that nothing is sent in a closed term (S3), and counts the writes that were on
+// their way when terms ended.
 func (c *checker) checkWrites() {
 	for _, writes := range c.writes {
 		for _, w := range writes {
@@ -48,8 +48,8 @@ func (c *checker) checkWrites() {
 	}
 }
 
-// checkApplied asks that the server has what replicas have sent, and counts the writes that were
-// applied after the first call of the next owner.
+// checkApplied checks that the server has the writes that replicas have sent, and no others. It
+// counts the writes that were applied after the first call of the next owner.
 func (c *checker) checkApplied() {
 	known := c.knownVersions()
 	seen := map[*write]bool{}
@@ -118,8 +118,8 @@ func (c *checker) spanOf(k *call) (found *span) {
 	return found
 }
 
-// checkFresh asks that each call begins with what the calls before it have written (S2). After a
-// crash the wait for that is bounded, so that such calls are counted.
+// checkFresh checks that each call begins with the writes of the calls before it (S2). After a
+// crash the wait for these is bounded, so that such calls are counted.
 func (c *checker) checkFresh() {
 	byKey := map[string][]*write{}
 	for _, writes := range c.writes {

@@ -1,12 +1,12 @@
-// Package journal holds what replicas of a sharded controller do against the contract of shards: each
-// of them writes an [Entry] per line into its [Journal], and a [History] has the entries of all, with
-// the [Fault]s that they suffered, the [Change]s that others made and the [Applied] writes that the
-// server has kept. [History.Check] returns a [Result].
+// Package journal checks the acts of replicas of a sharded controller against the contract of
+// shards. Each replica writes an [Entry] per line into its [Journal]. A [History] has the entries
+// of all, with the [Fault]s that they suffered, the [Change]s of other clients and the [Applied]
+// writes that the server has kept. [History.Check] returns a [Result].
 //
 //	replica a ── Entry… ──▶ file ──▶ Process ┐
 //	replica b ── Entry… ──▶ file ──▶ Process ┤
-//	what the test did to them ────▶ Faults   ├──▶ History ──▶ Check ──▶ Result
-//	who changes objects ──────────▶ Changes  │
+//	faults of the test ───────────▶ Faults   ├──▶ History ──▶ Check ──▶ Result
+//	writes of other clients ──────▶ Changes  │
 //	a watch of the objects ───────▶ Applied  ┘
 //
 // All times are those of CLOCK_BOOTTIME, which the processes of one machine share.
@@ -23,7 +23,7 @@
 //     applied after the next owner's first call was on its way when its term ended.
 //  5. S5: the time in which a slot is not served begins with a drain or a fault, and is bounded.
 //     No change stays without a call for longer than that.
-//  6. S6: no call is told that an object is gone: none is deleted.
+//  6. S6: no call is for an object that is gone, as no object is deleted.
 //
 // # Concurrency properties
 //

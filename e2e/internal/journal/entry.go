@@ -14,7 +14,7 @@ import (
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
-// Kind says what an [Entry] is about.
+// Kind is the kind of an [Entry].
 type Kind string
 
 // The kinds of entries, with the fields that they have beside At and Member.

@@ -12,7 +12,7 @@ import (
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
-// History is what happened in a test, all of which has ended.
+// History has the events of a test, all of which has ended.
 type History struct {
 	Lease     time.Duration // the duration of the members' Leases
 	Slack     time.Duration // that a machine with other work adds to the bounds
@@ -38,10 +38,10 @@ type Applied struct {
 	Version uint64
 }
 
-// Result is what a check has found.
+// Result is the result of a check.
 type Result struct {
-	// Problems say what may never be. Slow says what took longer than it may on a machine that has
-	// the time for all processes.
+	// Problems are violations of the rules. Slow are times over their bounds, which count only on a
+	// machine that has the time for all processes.
 	Problems, Slow []string
 	// Calls and Writes count those of all processes. Terms are the memberships, and Lost those that
 	// neither a fault nor the replica's own doing explains.
@@ -97,7 +97,7 @@ type span struct {
 	drained time.Duration
 }
 
-// end is when nobody may call for the slot any more.
+// end returns the time from which no member may call for the slot.
 func (s *span) end() time.Duration {
 	if s.drained != 0 {
 		return min(s.drained, s.term.end)
@@ -219,7 +219,7 @@ func (c *checker) serve(e Entry, serving map[int]*span) {
 	}
 }
 
-// drain takes note of a drain, or of its end.
+// drain records a drain, or its end.
 func drain(e Entry, serving map[int]*span) {
 	for n := range e.Epochs {
 		s := serving[n]

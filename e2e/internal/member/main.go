@@ -1,9 +1,9 @@
-// Command member is a replica of a sharded controller, for tests of the contract of shards. It writes a
-// journal of what it does. Its calls copy data.asked of ConfigMaps into the annotation "seen", with the
-// name of the replica and the number of the write.
+// Command member is a replica of a sharded controller, for tests of the contract of shards. It
+// writes a journal of its acts. Its calls copy data.asked of ConfigMaps into the annotation "seen",
+// with the name of the replica and the number of the write.
 //
-// They neither heed the end of their contexts nor give their writes a precondition, so that only the
-// guard keeps back what comes late. Those of the name "slow" take a while.
+// The calls neither heed the end of their contexts nor give their writes a precondition, so that
+// only the guard holds back late writes. Calls for objects with the name "slow" take some time.
 package main
 
 import (
@@ -88,7 +88,7 @@ func (f flags) run(ctx context.Context) error {
 	return errors.Join(c.Run(ctx), group.Wait())
 }
 
-// replica is the handler of a group that notes what it is told, and the reconciler.
+// replica is the reconciler, and the handler of a group, which records the slots that it receives.
 type replica struct {
 	*controller.Slots
 	*journal.Journal

@@ -16,7 +16,7 @@ import (
 	"github.com/tidings-go/tidings/e2e/internal/journal"
 )
 
-// slow is how long a call of a ConfigMap "slow" takes.
+// slow is the duration of a call for a ConfigMap "slow".
 const slow = 600 * time.Millisecond
 
 // newClient returns a client of ConfigMaps.

@@ -106,9 +106,9 @@ func (p *Proxy) Silence() {
 	p.silence = make(chan struct{})
 }
 
-// Part withholds the bytes of all connections in both directions until Heal or Cut, as a network
-// does that is broken for a while: what was sent before arrives after it, also if the sender has
-// closed the connection meanwhile.
+// Part withholds the bytes of all connections in both directions until Heal or Cut, like a network
+// that is broken for some time. The bytes arrive after Heal, also if the sender has closed the
+// connection meanwhile.
 func (p *Proxy) Part() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -208,7 +208,7 @@ func (p *Proxy) pipe(from, to net.Conn, fromServer bool, silence <-chan struct{}
 	}
 }
 
-// hold waits as Part says, and for bytes of the server as Delay and Swallow do.
+// hold waits for the end of Part, and for bytes of the server also as Delay and Swallow require.
 func (p *Proxy) hold(fromServer bool) {
 	p.mu.Lock()
 	delay, swallow, parted := p.delay, p.swallow, p.parted

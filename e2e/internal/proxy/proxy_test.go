@@ -129,8 +129,8 @@ func TestBalance(t *testing.T) {
 	}
 }
 
-// TestPart checks that what was sent over a broken network arrives once it is whole, and that the
-// bytes are counted.
+// TestPart checks that the bytes sent over a broken network arrive once it is whole, and that they
+// are counted.
 func TestPart(t *testing.T) {
 	p, err := Start(echo(t))
 	if err != nil {

@@ -13,10 +13,10 @@ import (
 	shopinformers "github.com/tidings-go/tidings/examples/clientgo/customtype/generated/informers/externalversions/shop/v1"
 )
 
-// closedName is the ConfigMap whose presence in a namespace says that the shop is closed there.
+// closedName is the ConfigMap whose presence in a namespace means that the shop is closed there.
 const closedName = "closed"
 
-// run prints what happens to widgets until ctx ends, and those that wait when a shop opens.
+// run prints the changes of widgets until ctx ends, and the waiting widgets when a shop opens.
 func run(ctx context.Context, informers sharedInformers, out *log.Logger) error {
 	show := func(w *shopv1.Widget) {
 		out.Printf("%v: %d of %d %s pieces are made", cache.MetaObjectToName(w), w.Status.Made,

@@ -26,8 +26,8 @@ func run(ctx context.Context, client kubernetes.Interface, namespace string, nam
 	//lint:ignore SA1019 old programs call it, and it works as it always did
 	factory := informers.NewFilteredSharedInformerFactory(client, resync, namespace, nil)
 	deployments := factory.Apps().V1().Deployments()
-	// Asking for the lister registers the informer with the factory, which Start
-	// needs: it starts what was asked for before.
+	// The call for the lister registers the informer with the factory. It must come before Start,
+	// which starts the registered informers.
 	lister := deployments.Lister().Deployments(namespace)
 
 	ctx, stop := context.WithCancel(ctx)

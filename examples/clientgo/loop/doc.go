@@ -1,3 +1,3 @@
-// Package loop is what controllers on client-go's informers have in common: a queue of keys, and
+// Package loop has the common parts of controllers on client-go's informers: a queue of keys, and
 // workers that reconcile the objects of these keys.
 package loop

@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings/examples/clientgo/loop"
 )
 
-// scheduler says which node it would choose for each pod that has none.
+// scheduler prints the node that it would choose for each pod without one.
 type scheduler struct {
 	nodes corelisters.NodeLister
 	pods  cache.Indexer

@@ -1,6 +1,6 @@
-// Command workqueue is a custom controller: it keeps a ConfigMap beside every
-// deployment that says which images the deployment runs. Handlers put keys into a
-// rate-limited work queue, workers take them out, and what fails is tried again.
+// Command workqueue is a custom controller: for every deployment, it keeps a ConfigMap with the
+// images that the deployment runs. Handlers put keys into a rate-limited work queue, workers take
+// them out, and failed keys are tried again.
 //
 //	go run ./examples/clientgo/workqueue --server http://127.0.0.1:8001
 package main

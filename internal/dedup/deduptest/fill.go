@@ -22,7 +22,7 @@ type Filler struct {
 	// sets none.
 	Custom func(reflect.Value) bool
 
-	json bool // only what JSON can hold
+	json bool // only values that JSON can hold
 }
 
 // New returns a filler that decides by a seed.

@@ -10,7 +10,7 @@
 //  1. It reflects over the method sets of client-go's SharedInformerFactory: its
 //     groups, their versions, and the accessor of each resource.
 //  2. It finds the method of the same name in kubernetes.Interface, whose
-//     signature says whether the resource is namespaced and what its Go type is.
+//     signature shows whether the resource is namespaced, and its Go type.
 //     The scheme has the group, version and kind of that type.
 //  3. It asks client-go's own ForResource for the resource, so that a name that
 //     was derived wrongly ends the run instead of reaching the table.

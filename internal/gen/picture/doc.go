@@ -1,4 +1,4 @@
-// Command picture runs a command in a terminal of a fixed size and writes what it prints as an
+// Command picture runs a command in a terminal of a fixed size and writes its output as an
 // animated SVG, which browsers show without a script. `make pictures` runs it.
 //
 //	script(1) ─▶ recording: lines and status lines, with times ─▶ SVG

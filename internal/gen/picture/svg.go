@@ -15,7 +15,7 @@ const (
 	margin = 12
 	// frame is the shortest time between two states of the picture.
 	frame = 100 * time.Millisecond
-	// hold is how long the end is shown before the picture begins again.
+	// hold is the time for which the end is shown before the picture begins again.
 	hold = 6 * time.Second
 )
 
@@ -47,7 +47,7 @@ func (t *track) set(at time.Duration, y int) {
 	fmt.Fprintf(&t.keys, "%.2f%%{transform:translateY(%dpx)}", 100*at.Seconds()/t.total.Seconds(), y)
 }
 
-// rule returns the CSS of the track. Without animation the group is where it ends.
+// rule returns the CSS of the track. Without animation the group is at its last position.
 func (t *track) rule() string {
 	return fmt.Sprintf("@keyframes %[1]s{%[2]s}\n#%[1]s{transform:translateY(%[3]dpx);"+
 		"animation-name:%[1]s;animation-duration:%.1[4]fs}\n",

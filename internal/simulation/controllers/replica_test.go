@@ -36,7 +36,7 @@ type replica struct {
 	calls map[string]*keyLog
 }
 
-// keyLog is what the calls of a key did in a run.
+// keyLog has the state of the calls of a key in a run.
 type keyLog struct {
 	running bool
 	uid     types.UID
@@ -64,7 +64,7 @@ func (r *replica) open() bool {
 	return t != nil && (*t).Remaining() > 0
 }
 
-// RoundTrip is that of a transport below the guard: what comes here is sent.
+// sending is a transport below the guard: the requests that reach it are sent.
 type sending struct {
 	*replica
 	next http.RoundTripper

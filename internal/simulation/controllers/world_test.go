@@ -39,11 +39,11 @@ var (
 
 const (
 	maxReplicas, names = 3, 5
-	// settling is how long the replicas have, once all faults are lifted, to do what is left.
+	// settling is the time in which the replicas have to finish once all faults are lifted.
 	settling = 5 * time.Minute
 )
 
-// TestMain silences what client-go logs of failures that are meant.
+// TestMain discards the logs of client-go about intended failures.
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
 	slog.SetDefault(slog.New(slog.DiscardHandler))
@@ -58,7 +58,7 @@ type world struct {
 	*testing.T
 	random *rand.Rand // of the schedule, which is one goroutine
 	server *apisim.Server
-	// instances are what the replicas reach, by a load balancer; none means that it is server.
+	// instances are the servers behind the load balancer of the replicas; none means server.
 	instances []*apisim.Instance
 	totals    *totals
 	faults    []*apisim.Injection
@@ -155,7 +155,7 @@ func (w *world) disturbInstance(i *apisim.Instance) {
 	}
 }
 
-// heal ends what disturbs an API server.
+// heal ends all disturbances of an API server.
 func heal(i *apisim.Instance) {
 	i.SetPaused(false)
 	i.SetAvailable(true)
@@ -282,7 +282,7 @@ func (w *world) lift(n int) {
 	w.faults = slices.Delete(w.faults, n, n+1)
 }
 
-// settle lifts the faults, and checks what the controller has made of the world.
+// settle lifts the faults, and checks the result of the controller.
 func (w *world) settle() {
 	for len(w.faults) > 0 {
 		w.lift(0)
@@ -297,7 +297,7 @@ func (w *world) settle() {
 		w.restartEnded()
 		time.Sleep(time.Second)
 		if n%60 == 0 {
-			w.collectGarbage() // what was sent in an earlier term, and applied after the end of its owner
+			w.collectGarbage() // Secrets of writes that were applied after the end of their owner
 		}
 	}
 	wanted := map[string]string{}

@@ -26,7 +26,7 @@ import (
 const (
 	// requestsPerSecond and requestBurst limit lists and watches.
 	requestsPerSecond, requestBurst = 50, 100
-	// dialTimeout bounds how long connecting takes.
+	// dialTimeout bounds the time to connect.
 	dialTimeout = 5 * time.Second
 )
 
@@ -37,7 +37,8 @@ type cluster struct {
 	target problem.Target
 }
 
-// open reads the kubeconfig. It sends nothing. Discovery, which accepts no context, ends with ctx.
+// open reads the kubeconfig. It sends no request. Requests of discovery, which accepts no context,
+// end with ctx.
 func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, error) {
 	loader := flags.ToRawKubeConfigLoader()
 	c := &cluster{flags: flags, target: problem.Target{
@@ -62,7 +63,7 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 	if err != nil {
 		return nil, c.target.Explain(err)
 	}
-	server.User = nil // a password may be part of the address
+	server.User = nil // the address may contain a password
 	c.target.Server = server.String()
 	c.target.Configured = len(raw.Clusters) > 0 || *flags.APIServer != "" ||
 		c.config.BearerTokenFile != ""
@@ -76,8 +77,8 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 	return c, nil
 }
 
-// checkFiles returns an error if --kubeconfig names a file that cannot be read, or KUBECONFIG names
-// files of which none exists. client-go would go on with its default address.
+// checkFiles returns an error if the file of --kubeconfig cannot be read, or if none of the files
+// of KUBECONFIG exists. client-go would use its default address.
 func (c *cluster) checkFiles(files []string) error {
 	if explicit := *c.flags.KubeConfig; explicit != "" {
 		if _, err := os.Stat(explicit); err != nil {
@@ -98,8 +99,8 @@ func (c *cluster) checkFiles(files []string) error {
 		clientcmd.RecommendedHomeFile)
 }
 
-// choose finds the context, the cluster and the user. For a name that is missing, client-go would
-// use its default address, or mention an "auth info".
+// choose finds the context, the cluster and the user. For a missing name, client-go would use its
+// default address, or mention an "auth info".
 func (c *cluster) choose(raw clientcmdapi.Config) error {
 	named := new(clientcmdapi.Context)
 	if name := c.target.Context; name != "" {
@@ -125,7 +126,7 @@ func (c *cluster) choose(raw clientcmdapi.Config) error {
 	return nil
 }
 
-// missing returns a text about a name that is not in the kubeconfig, with those that are.
+// missing returns a text about a name that is not in the kubeconfig, with the names that are.
 func missing[V any](target problem.Target, what, name, naming string, all map[string]V) string {
 	has := cmp.Or(strings.Join(slices.Sorted(maps.Keys(all)), ", "), "none")
 	return fmt.Sprintf("the kubeconfig %s has no %s %q%s: it has %s", target.Kubeconfig, what,
@@ -146,15 +147,15 @@ func prepare(config *rest.Config) {
 	}
 }
 
-// boundTransport sends the requests of discovery. It cancels them with a context besides their own,
-// and takes no web page for an answer.
+// boundTransport sends the requests of discovery. It cancels them with a second context, and
+// refuses a web page as an answer.
 type boundTransport struct {
 	ctx  context.Context
 	next http.RoundTripper
 }
 
-// RoundTrip sends a request that either context cancels. A page about a failure of a proxy is left
-// to client-go, which has the text for its status.
+// RoundTrip sends a request, which either context cancels. client-go handles the page of a proxy
+// about a failure: it has the text for the status.
 func (t *boundTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancelCause(req.Context())
 	context.AfterFunc(t.ctx, func() { cancel(context.Cause(t.ctx)) })
@@ -166,6 +167,6 @@ func (t *boundTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err != nil || media != "text/html" {
 		return response, nil
 	}
-	response.Body.Close() //nolint:errcheck // it is not read
+	response.Body.Close() //nolint:errcheck // the body is not read
 	return nil, problem.NotKubernetesError("a web page")
 }

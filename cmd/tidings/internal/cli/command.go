@@ -27,10 +27,10 @@ type Streams struct {
 	// In, Out and Err are the standard streams.
 	In       io.Reader
 	Out, Err io.Writer
-	// Plugin says that kubectl runs the command, as `kubectl tidings`, which help and errors then
-	// call it.
+	// Plugin reports whether kubectl runs the command, as `kubectl tidings`. Help and errors then
+	// use that name.
 	Plugin bool
-	// Getenv reads the environment; nil means an empty one.
+	// Getenv reads the environment; nil means an empty environment.
 	Getenv func(string) string
 }
 
@@ -46,28 +46,28 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	root.SetErr(s.Err)
 	cmd, err := root.ExecuteContextC(ctx)
 	if isReaderGone(err) {
-		return problem.CodeOK // as head does when it has seen enough
+		return problem.CodeOK // for example head, after its last line
 	}
 	// The command of `tidings serve` has printed a message of its own.
-	status, ok := err.(*problem.StatusError) // joined with another error, it needs a message
+	status, ok := err.(*problem.StatusError) // an error joined with another one needs a message
 	if err != nil && !(ok && status.Err == nil) {
 		if cmd.Hidden {
-			cmd = root // that of help
+			cmd = root // help and replica are hidden
 		}
 		message := view.Clean(s.named(problem.Message(err, cmd.CommandPath())), false)
-		fmt.Fprintln(s.Err, message) //nolint:errcheck // nowhere else to print it
+		fmt.Fprintln(s.Err, message) //nolint:errcheck // there is no other stream for it
 	}
 	return problem.Code(err)
 }
 
 // isReaderGone reports whether the reader of the standard output has closed it. A connection to a
-// server fails with the same errno.
+// server fails with the same errno, but not with a PathError.
 func isReaderGone(err error) bool {
 	failed, ok := errors.AsType[*fs.PathError](err)
 	return ok && errors.Is(failed, syscall.EPIPE)
 }
 
-// common are the flags that every command has.
+// common has the flags of all commands.
 type common struct {
 	streams Streams
 	verbose bool
@@ -116,7 +116,7 @@ shows every change as it happens, with the fields that changed.`,
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newTop(c), newRecord(c), newReplay(c),
 		newShards(c), newImports(c), newVersion(), newReplica(c))
-	root.CompletionOptions.DisableDefaultCmd = s.Plugin // kubectl completes for its plugins
+	root.CompletionOptions.DisableDefaultCmd = s.Plugin // kubectl has its own
 	root.InitDefaultCompletionCmd()
 	root.Example = s.named(root.Example)
 	if s.Plugin {
@@ -131,7 +131,7 @@ shows every change as it happens, with the fields that changed.`,
 	return root
 }
 
-// describeCompletion gives cobra's command the texts of the others.
+// describeCompletion gives cobra's command help texts in the style of the others.
 func describeCompletion(cmd *cobra.Command) {
 	cmd.Short, cmd.Args = "Print a completion script for a shell", noSuchCommand
 	cmd.Long = "Completion prints a script with which a shell completes commands, flags, " +
@@ -142,14 +142,14 @@ func describeCompletion(cmd *cobra.Command) {
 	}
 }
 
-// pluginName is how users call the command as a plugin of kubectl.
+// pluginName is the name of the command as a plugin of kubectl.
 const pluginName = "kubectl tidings"
 
 // commandLine matches the beginning of a command line of this program.
 var commandLine = regexp.MustCompile(
 	`(?:kubectl )?tidings (watch|demo|serve|top|shards|record|replay|imports|completion|version)\b`)
 
-// named returns a text in which command lines begin with the name that users call the command by.
+// named returns a text in which command lines begin with the user's name of the command.
 func (s Streams) named(text string) string {
 	if !s.Plugin {
 		return text
@@ -157,7 +157,7 @@ func (s Streams) named(text string) string {
 	return commandLine.ReplaceAllString(text, pluginName+" $1")
 }
 
-// newHelp returns a help command for which a wrong name is an error.
+// newHelp returns a help command that returns an error for a wrong name.
 func newHelp() *cobra.Command {
 	return &cobra.Command{
 		Use:    "help [COMMAND]",
@@ -205,11 +205,11 @@ func versionOf(info *debug.BuildInfo) string {
 	return fmt.Sprintf("tidings %s (%s)", cmp.Or(info.Main.Version, "(devel)"), built)
 }
 
-// maxTypos is how many letters of a name may be wrong for a similar one to be suggested.
+// maxTypos is the largest number of wrong letters in a name for which a similar one is suggested.
 const maxTypos = 2
 
-// suggest returns up to three of the names that are similar to a mistyped one, as cobra does for
-// commands.
+// suggest returns up to three names that are similar to a mistyped one, in the way in which cobra
+// suggests commands.
 func suggest(typed string, names []string) []string {
 	similar := &cobra.Command{SuggestionsMinimumDistance: maxTypos}
 	for _, name := range names {
@@ -251,7 +251,7 @@ func commandNames(root *cobra.Command) []string {
 
 func complete(cmd *cobra.Command, flag string, by cobra.CompletionFunc) {
 	if err := cmd.RegisterFlagCompletionFunc(flag, by); err != nil {
-		panic(err) // this package has not defined the flag
+		panic(err) // the flag is not defined
 	}
 }
 
@@ -259,8 +259,8 @@ func completeWords(cmd *cobra.Command, flag string, words ...string) {
 	complete(cmd, flag, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp))
 }
 
-// explainFlag says in the words of the command line why a flag cannot be parsed. The errors of
-// the standard library's parsers name Go functions.
+// explainFlag returns the error of a flag that cannot be parsed, in terms of the command line. The
+// errors of the standard library's parsers name Go functions.
 func explainFlag(_ *cobra.Command, err error) error {
 	forms := map[string]string{
 		"bool": "true or false", "int": "a whole number", "uint64": "a whole number, 0 or above",

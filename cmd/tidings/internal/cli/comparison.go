@@ -36,7 +36,7 @@ func addTyped[T tidings.Object](d *demonstration, kind schema.GroupVersionKind) 
 
 func addType[T tidings.Object](d *demonstration, kind schema.GroupVersionKind,
 	informer *tidings.Informer[T]) error {
-	plural, singular := meta.UnsafeGuessKindToResource(kind) // the names of the demo's types are regular
+	plural, singular := meta.UnsafeGuessKindToResource(kind) // the demo's types have regular plurals
 	t := demoType{
 		of:       view.Type{Kind: kind, Singular: singular.Resource, Plural: plural.Resource},
 		resource: plural, waitFor: informer.WaitFor, health: informer.Health,
@@ -58,7 +58,7 @@ func addType[T tidings.Object](d *demonstration, kind schema.GroupVersionKind,
 	return nil
 }
 
-// maxNamed is how many differences a comparison names.
+// maxNamed is the largest number of differences that a comparison names.
 const maxNamed = 3
 
 // comparison is the result of comparing caches and server.

@@ -34,7 +34,7 @@ func TestComparisonFindsDifferences(t *testing.T) {
 	if found, err := d.compare(ctx); err != nil || found.err() != nil {
 		t.Fatalf("before any change: %v, %v", found, err)
 	}
-	// The informers do not receive what is written after their end.
+	// The informers do not receive writes after their end.
 	if err := d.factory.Shutdown(ctx); err != nil {
 		t.Fatal(err)
 	}

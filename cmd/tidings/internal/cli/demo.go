@@ -18,7 +18,7 @@ type demoOptions struct {
 	seed       uint64
 	faults     bool
 	replicas   int
-	isDivided  bool // --replicas is given
+	isDivided  bool // with --replicas
 	listen     string
 	page       string
 	kubeconfig string
@@ -27,7 +27,8 @@ type demoOptions struct {
 const (
 	maxDemoPods  = 200_000
 	maxDemoChurn = 10_000
-	// demoLength is the default of --for, faultsLength that with --faults: all of them happen.
+	// demoLength is the default of --for, faultsLength the default with --faults: it is long enough
+	// for all of them.
 	demoLength, faultsLength = 30 * time.Second, 100 * time.Second
 )
 

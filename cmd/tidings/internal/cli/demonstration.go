@@ -29,16 +29,16 @@ import (
 )
 
 const (
-	// statusEvery is how often a demo draws its status line on a terminal, statusLineEvery how
-	// often it prints one elsewhere.
+	// statusEvery is the period of the status line on a terminal, statusLineEvery its period
+	// elsewhere.
 	statusEvery, statusLineEvery = 250 * time.Millisecond, 5 * time.Second
-	// bookmarkEvery is the interval of bookmarks. The last comparison waits for one.
+	// bookmarkEvery is the interval of bookmarks. The last comparison waits for a bookmark.
 	bookmarkEvery = time.Second
-	// settleTimeout bounds how long the caches may take to hold the last change.
+	// settleTimeout bounds the time until the caches hold the last change.
 	settleTimeout = 15 * time.Second
-	// settleEvery is how often a demo checks whether its handlers are done.
+	// settleEvery is the period of the checks whether the handlers of a demo are idle.
 	settleEvery = 10 * time.Millisecond
-	// stopTimeout bounds how long a command waits for the informers to stop.
+	// stopTimeout bounds the time for which a command waits for the informers to stop.
 	stopTimeout = 5 * time.Second
 )
 
@@ -51,28 +51,28 @@ type demonstration struct {
 	fleet   *fleet.Fleet
 	cluster *controller.Manager // of the fleet's controllers and users
 	factory *tidings.Factory
-	// recorder is that of the factory, for the button of the page.
+	// recorder is the recorder of the factory, for the button of the page.
 	recorder *flight.Recorder
 	types    []demoType
 	printer  *printer
 	faults   *faults         // nil without --faults
 	replicas *replicas.Group // nil without --replicas
-	made     atomic.Uint64   // writes that count
+	made     atomic.Uint64   // counted writes
 	lag      view.Lag
-	counts   atomic.Bool   // writes count: the objects of the beginning exist
+	counts   atomic.Bool   // writes are counted: the initial objects exist
 	peak     uint64        // largest heap size
-	synced   time.Duration // how long the first lists took
-	initial  int           // objects that they brought
+	synced   time.Duration // duration of the first lists
+	initial  int           // number of objects in them
 
-	// writes has a part of allWrites for each write over HTTP. A demo takes all to keep clients
-	// from writing; it guards closed.
+	// writes has a part of allWrites for each write over HTTP. A demo acquires all parts to keep
+	// clients from writing. They guard closed.
 	writes *semaphore.Weighted
 	closed bool // writes over HTTP are refused
 
-	closePages func() // nil before they are served
+	closePages func() // nil before the pages are served
 }
 
-// allWrites is more than the number of writes that run at a time.
+// allWrites is larger than the number of concurrent writes.
 const allWrites = 1 << 20
 
 func runDemo(ctx context.Context, c *common, o demoOptions) error {
@@ -81,7 +81,7 @@ func runDemo(ctx context.Context, c *common, o demoOptions) error {
 	if err == nil {
 		err = d.run(ctx)
 	}
-	err = errors.Join(err, d.endReplicas(ctx)) // unless run has
+	err = errors.Join(err, d.endReplicas(ctx)) // run may have ended them already
 	if d.closePages != nil {
 		d.closePages()
 	}
@@ -98,7 +98,7 @@ func runDemo(ctx context.Context, c *common, o demoOptions) error {
 // open starts the server, creates its objects, and creates the informers.
 func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 	if err := checkKubeconfig(d.o.kubeconfig); err != nil {
-		return err // before creating the objects, which takes long
+		return err // before the long creation of the objects
 	}
 	began := time.Now()
 	if err := d.newServer(c); err != nil {
@@ -153,7 +153,7 @@ func (d *demonstration) newServer(c *common) (err error) {
 	return nil
 }
 
-// written takes note of a write of an object that the informers follow.
+// written counts a write of an object that the informers follow.
 func (d *demonstration) written(gvr schema.GroupVersionResource, version string) {
 	isOf := func(t demoType) bool { return t.resource == gvr }
 	if d.counts.Load() && slices.ContainsFunc(d.types, isOf) {
@@ -162,7 +162,7 @@ func (d *demonstration) written(gvr schema.GroupVersionResource, version string)
 	}
 }
 
-// middleware holds writes back while d.writes is locked, and refuses them once d is closed.
+// middleware delays writes while all parts of d.writes are held, and refuses them once d is closed.
 func (d *demonstration) middleware(next http.Handler) http.Handler {
 	return onlyPrograms(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -229,7 +229,7 @@ func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
 // receive counts and prints a change. Handlers call it.
 func (d *demonstration) receive(c view.Change) {
 	d.printer.tally.Count(c)
-	// After a restored backup, informers report all objects, also those that are as before.
+	// After the restore of a backup, informers report all objects, including unchanged ones.
 	same := c.Event == tidings.Updated && equality.Semantic.DeepEqual(c.Old, c.New)
 	if !c.Initial && !same {
 		d.lag.Seen(c.Object().GetResourceVersion(), c.At)
@@ -241,7 +241,7 @@ func (d *demonstration) receive(c view.Change) {
 
 // run makes changes until the time is up or ctx ends, and then compares caches and server.
 func (d *demonstration) run(ctx context.Context) error {
-	// The informers outlive ctx: the last changes have to arrive before the comparison.
+	// The informers outlive ctx: they must receive the last changes before the comparison.
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	var lasted time.Duration
@@ -306,7 +306,7 @@ func (d *demonstration) churn(ctx context.Context) error {
 		defer cancel()
 	}
 	began := time.Now()
-	d.printer.tally.Rate(began) // the first rate is relative to this
+	d.printer.tally.Rate(began) // the start of the first rate
 	done := make(chan error, 1)
 	go func() { done <- d.cluster.Run(ctx) }()
 	if d.faults != nil {
@@ -353,12 +353,12 @@ func (d *demonstration) drawStatus(now, began time.Time) {
 	switch line := statusLine(d.screen, parts); {
 	case d.screen.Live():
 		d.screen.SetStatus(line)
-	case !d.o.isDivided: // the lines about the replicas say enough
+	case !d.o.isDivided: // with replicas, the lines about them replace it
 		d.screen.Print(line + "\n") //nolint:errcheck // the next change fails, too
 	}
 }
 
-// settle ends all writing and waits until the caches hold the last write and the handlers have
+// settle ends all writing. It waits until the caches hold the last write and the handlers have
 // returned.
 func (d *demonstration) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
@@ -374,7 +374,7 @@ func (d *demonstration) settle(ctx context.Context) error {
 			return err
 		}
 		if t.waitFor(ctx, version) != nil {
-			return nil //nolint:nilerr // the comparison says what is missing
+			return nil //nolint:nilerr // the comparison reports the missing objects
 		}
 	}
 	for _, t := range d.types {

@@ -15,15 +15,16 @@
 //
 // # Exit codes
 //
-// 0: success, also after Ctrl-C, and when the reader of the standard output has gone away. 1: a
-// failure; one line on the error stream says what to do. 2: the command line is wrong.
+// 0: success, also after Ctrl-C, and when the reader of the standard output has closed it. 1: a
+// failure; one line on the error stream describes it and the remedy. 2: the command line is wrong.
 // `tidings serve` returns the exit status of the command that it runs.
 //
 // # Concurrency properties
 //
-// Run waits for the goroutines that it starts: those that ask clusters for their types, the
-// ones that make the changes and the faults of a demo, and the one that waits for the command of
-// serve. It also waits for the replicas of a demo, which are processes. The exception is the one that
-// reads the standard input, which ends with the input. The factory owns the goroutines of the
-// handlers, the simulated server its own; Run closes both before it returns.
+// Run waits for the goroutines that it starts: those that ask clusters for their types, those that
+// make the changes and the faults of a demo, those that serve pages, and the one that waits for the
+// command of serve. It also waits for the replicas of a demo, which are processes. There are two
+// exceptions. The goroutine that reads the standard input ends with the input, and that of a
+// forwarded port with the context. The factory owns the goroutines of the handlers, and the
+// simulated server has its own; Run closes both before it returns.
 package cli

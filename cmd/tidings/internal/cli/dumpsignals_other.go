@@ -4,5 +4,5 @@ package cli
 
 import "os"
 
-// dumpSignals returns no signals: users cannot send one here.
+// dumpSignals returns no signals: users of this system cannot send them.
 func dumpSignals() []os.Signal { return nil }

@@ -7,5 +7,5 @@ import (
 	"syscall"
 )
 
-// dumpSignals returns the signals that ask `tidings record` for a file.
+// dumpSignals returns the signals that make `tidings record` write a file.
 func dumpSignals() []os.Signal { return []os.Signal{syscall.SIGUSR1} }

@@ -23,27 +23,27 @@ import (
 const (
 	// faultEvery is the time between two faults.
 	faultEvery = 3 * time.Second
-	// outage is how long the pods cannot be watched before the history is forgotten.
+	// outage is the time without a watch of the pods before the history is dropped.
 	outage = 500 * time.Millisecond
-	// slowness is how long the slow handler takes for one change.
+	// slowness is the duration of a call of the slow handler.
 	slowness = 3 * time.Second
-	// backupAge is how old a restored backup is. restoring is how long the server is down: after
-	// ten seconds without contact, informers ask for its version.
+	// backupAge is the age of a restored backup. restoring is the time for which the server is
+	// down: after ten seconds without contact, informers ask for its version.
 	backupAge, restoring = 2 * time.Second, 11 * time.Second
-	// forbidding is how long a type is forbidden, and lateness how long events do not come.
+	// forbidding is the time for which a type is forbidden, and lateness the delay of late events.
 	forbidding, lateness = 6 * time.Second, 8 * time.Second
-	// longestBackoff bounds the waits of the informers, so that no fault lasts long.
+	// longestBackoff bounds the backoff of the informers, so that no fault lasts long.
 	longestBackoff = 2 * time.Second
-	// silentFrom is the first event or bookmark that a silent watch does not bring: it falls silent
-	// before silentAfter.
+	// silentFrom is the number of the first event or bookmark that a silent watch does not send.
+	// The watch reaches it before silentAfter.
 	silentFrom, silentAfter = 5, 5 * bookmarkEvery
-	// recoveryTimeout bounds how long the informers may take to recover.
+	// recoveryTimeout bounds the time until the informers have recovered.
 	recoveryTimeout = time.Minute
-	// recoveryEvery is how often a fault checks whether they have.
+	// recoveryEvery is the period of the checks whether they have recovered.
 	recoveryEvery = 10 * time.Millisecond
 )
 
-// The types that single faults are about.
+// The types that single faults affect.
 const (
 	podType       = "pod"
 	silentType    = "configmap"
@@ -51,12 +51,12 @@ const (
 	lateType      = "replicaset"
 )
 
-// faults makes things go wrong in a demo, one at a time, and prints what each cost.
+// faults injects faults in a demo, one at a time, and prints the cost of each.
 type faults struct {
 	d        *demonstration
-	slow     atomic.Bool // the slow handler is to be slow once
+	slow     atomic.Bool // the next call of the slow handler is slow
 	handler  *tidings.Registration
-	happened int // faults that were announced
+	happened int // number of announced faults
 }
 
 func (f *faults) addSlowHandler() error {
@@ -73,7 +73,7 @@ func (f *faults) addSlowHandler() error {
 	return err
 }
 
-// run makes one fault after the other happen until ctx ends.
+// run injects one fault after the other until ctx ends.
 func (f *faults) run(ctx context.Context) {
 	all := []func(context.Context){
 		f.cut, f.expire, f.beSlow, f.forbid, f.beLate, f.restore, f.fallSilent,
@@ -83,7 +83,7 @@ func (f *faults) run(ctx context.Context) {
 	}
 }
 
-// sleep waits for a time. It reports whether ctx goes on.
+// sleep waits for a time. It reports whether ctx has not ended.
 func sleep(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-ctx.Done():
@@ -96,9 +96,9 @@ func sleep(ctx context.Context, d time.Duration) bool {
 // account is the state of the informers at a time.
 type account struct {
 	at       time.Time
-	version  string // the newest
+	version  string // the newest of all informers
 	informer map[string]tidings.Health
-	versions map[string]string // of the cached objects
+	versions map[string]string // versions of the cached objects
 }
 
 func (f *faults) account() account {
@@ -115,7 +115,7 @@ func (f *faults) account() account {
 	return a
 }
 
-// changed counts the objects of a type, of all types for "", that differ between two accounts.
+// changed counts the objects that differ between two accounts: those of a type, or all for "".
 func (a account) changed(b account, of string) (n int) {
 	keys := maps.Clone(a.versions)
 	maps.Copy(keys, b.versions)
@@ -127,8 +127,8 @@ func (a account) changed(b account, of string) (n int) {
 	return n
 }
 
-// await waits until the informer of a type, of all types for "", has recovered from a fault. It
-// returns what the fault cost since before, and false if the informer has not recovered.
+// await waits until the informer of a type, or each informer for "", has recovered from a fault. It
+// returns the cost of the fault since before, and whether the informers have recovered.
 func (f *faults) await(ctx context.Context, before account, of string,
 	recovered func(was, is tidings.Health) bool) (cost string, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
@@ -175,7 +175,7 @@ func (f *faults) print(text string) {
 	say(f.d.screen, "%s", text) //nolint:errcheck // the next change fails, too
 }
 
-// A fault that has begun goes on after the end of the demo, whose last comparison needs informers
+// A fault that has begun continues after the end of the demo: the last comparison needs informers
 // that have recovered.
 
 func (f *faults) cut(ctx context.Context) {
@@ -186,7 +186,7 @@ func (f *faults) cut(ctx context.Context) {
 	f.conclude(ok, fmt.Sprintf("resumed from RV %s after %s", before.version, since(before)), cost)
 }
 
-// expire breaks the watch of the pods, and forgets the history after which it would resume.
+// expire breaks the watch of the pods, and drops the history from which it would resume.
 func (f *faults) expire(ctx context.Context) {
 	before, lasting := f.account(), context.WithoutCancel(ctx)
 	f.announce("410 Gone",
@@ -227,13 +227,13 @@ func (f *faults) deletePod(ctx context.Context) error {
 	pod := pods[len(pods)/2].(*corev1.Pod)
 	_, err = f.d.server.Delete(ctx, resource, pod.Namespace, pod.Name)
 	if apierrors.IsNotFound(err) {
-		return nil // another client has deleted it
+		return nil // another client has deleted the pod
 	}
 	return err
 }
 
-// forget makes the server forget its history while nobody writes, once all informers but that of the
-// pods have it: a watch that lacks the newest event would end with 410, too.
+// forget makes the server drop its history during a pause of all writes, once the informers of the
+// other types have read it. A watch that lacks the newest event would end with 410, too.
 func (f *faults) forget(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
 	defer cancel()
@@ -277,7 +277,7 @@ func (f *faults) beSlow(ctx context.Context) {
 		fmt.Sprintf("the other handler received %d meanwhile", printing().Delivered-before))
 }
 
-// forbid takes the permission for a type from the informers, for a while.
+// forbid takes the permission for a type from the informers for some time.
 func (f *faults) forbid(ctx context.Context) {
 	before, lasting := f.account(), context.WithoutCancel(ctx)
 	f.announce("permission taken",
@@ -293,8 +293,8 @@ func (f *faults) forbid(ctx context.Context) {
 	f.conclude(ok, "watched again after "+since(before), cost)
 }
 
-// beLate keeps the events of a type from the cluster's controllers, so that they hold back the keys
-// whose calls have written such objects.
+// beLate withholds the events of a type from the cluster's controllers. They then hold back the
+// keys whose calls have written such objects.
 func (f *faults) beLate(ctx context.Context) {
 	f.announce("late events", fmt.Sprintf(
 		"a deployment is scaled, and for %v the cluster's controllers receive no event of %ss", lateness, lateType))
@@ -349,8 +349,8 @@ func (f *faults) restore(ctx context.Context) {
 	if !sleep(ctx, backupAge) {
 		return
 	}
-	// Nobody can write to a server that is down. Later writes would have versions that the
-	// informers know, until they have noticed.
+	// Clients cannot write to a server that is down. Until the informers have noticed the restore,
+	// later writes would have versions that they know.
 	if f.d.writes.Acquire(ctx, allWrites) != nil {
 		return // the demo ends
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// newDemonstration returns a demo over memory, and what it prints.
+// newDemonstration returns a demo over memory, and the buffer for its output.
 func newDemonstration(t *testing.T, o demoOptions) (*demonstration, *bytes.Buffer) {
 	t.Helper()
 	printed := new(bytes.Buffer)
@@ -37,7 +37,7 @@ func newDemonstration(t *testing.T, o demoOptions) (*demonstration, *bytes.Buffe
 	return d, printed
 }
 
-// demonstrate runs a demo in virtual time, over memory, and returns what it prints.
+// demonstrate runs a demo in virtual time, over memory, and returns its output.
 func demonstrate(t *testing.T, o demoOptions) (out string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -18,20 +18,20 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 )
 
-// discoveryPerSecond is how many requests discovery makes after its burst; clusters with many custom
+// discoveryPerSecond is the rate of discovery's requests after the burst. Clusters with many custom
 // types have hundreds of groups.
 const discoveryPerSecond = 50
 
-// clusterFlags are kubectl's flags for a cluster.
+// clusterFlags are kubectl's flags for the choice of a cluster.
 type clusterFlags struct {
 	*genericclioptions.ConfigFlags
-	// contexts and namespaces are those of a command that accepts several.
+	// contexts and namespaces are the values for a command that accepts several.
 	contexts   []string
 	namespaces []string
-	set        *pflag.FlagSet // without --namespace
+	set        *pflag.FlagSet // the flags without --namespace
 }
 
-// newClusterFlags adds the flags to a command. With several, --context may name several.
+// newClusterFlags adds the flags to a command. With several, --context accepts several names.
 func newClusterFlags(cmd *cobra.Command, several bool) *clusterFlags {
 	f := &clusterFlags{
 		ConfigFlags: genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(discoveryPerSecond),
@@ -41,7 +41,7 @@ func newClusterFlags(cmd *cobra.Command, several bool) *clusterFlags {
 	if f.Namespace = nil; several {
 		f.Context = nil
 	}
-	f.AddFlags(f.set) // without those of nil
+	f.AddFlags(f.set) // flags whose field is nil are not added
 	f.Context, f.Namespace = context, namespace
 	if several {
 		f.set.StringSliceVar(&f.contexts, "context", nil,
@@ -69,8 +69,8 @@ func (f *clusterFlags) usage(cmd *cobra.Command) error {
 	return err
 }
 
-// check returns an error for invalid flags. client-go would find them later, without the names of
-// the flags.
+// check returns an error for invalid flags. client-go would detect them later, and not name the
+// flags.
 func (f *clusterFlags) check() error {
 	if f.set.Changed("context") && strings.Join(f.contexts, "")+*f.Context == "" {
 		return problem.Usage("--context is empty: `kubectl config get-contexts` lists the contexts")
@@ -136,7 +136,7 @@ func (f *clusterFlags) completeContexts(
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeTimeout bounds how long completion waits for a cluster.
+// completeTimeout bounds the time for which completion waits for a cluster.
 const completeTimeout = 3 * time.Second
 
 // completeTypes completes the names of types, also after a comma. It completes nothing if the

@@ -23,8 +23,8 @@ import (
 )
 
 // forwarder forwards a free port of this machine to a port of a pod, as `kubectl port-forward`
-// does. It chooses a pod when it is first used, and again when the connection to that pod has
-// ended. Its goroutine ends with the context that it was made with.
+// does. It chooses a pod at its first use, and again when the connection to that pod has ended. Its
+// goroutine ends with ctx.
 type forwarder struct {
 	ctx       context.Context
 	cluster   *cluster
@@ -34,8 +34,8 @@ type forwarder struct {
 	path      string
 
 	mu      sync.Mutex    // guards the rest
-	address *url.URL      // of the present forwarding
-	ended   chan struct{} // is closed when the present forwarding has ended; nil without one
+	address *url.URL      // address of the present forwarding
+	ended   chan struct{} // closed at the end of the present forwarding; nil without one
 }
 
 // open returns the address of the pages on this machine.
@@ -93,8 +93,8 @@ func (f *forwarder) forwardLocked(pod string, dialer httpstream.Dialer) error {
 	return nil
 }
 
-// dialerOf returns a dialer that connects to a pod over a WebSocket, or over SPDY to servers of
-// before 1.31.
+// dialerOf returns a dialer that connects to a pod over a WebSocket, or over SPDY for servers older
+// than 1.31.
 func dialerOf(c *cluster, target *url.URL) (httpstream.Dialer, error) {
 	transport, upgrader, err := spdy.RoundTripperFor(c.config)
 	if err != nil {
@@ -111,8 +111,8 @@ func dialerOf(c *cluster, target *url.URL) (httpstream.Dialer, error) {
 	}), nil
 }
 
-// pod returns the name of a pod: the one that the command line names, or a running one that the
-// object there selects, with a preference for one that is ready.
+// pod returns the name of the pod in the command line, or of a running pod that the object there
+// selects. It prefers a ready pod.
 func (f *forwarder) pod(ctx context.Context, pods corev1client.CoreV1Interface) (string, error) {
 	types, err := f.cluster.discover([]query{f.of})
 	if err != nil {
@@ -154,8 +154,8 @@ func (f *forwarder) pod(ctx context.Context, pods corev1client.CoreV1Interface) 
 	return name, nil
 }
 
-// selector returns the selector of the pods of a workload or a service, in the form of requests;
-// "" if it has none.
+// selector returns the selector of the pods of a workload or a service, in the form of list
+// options, and "" for an object without one.
 func (f *forwarder) selector(
 	ctx context.Context, resource schema.GroupVersionResource,
 ) (string, error) {
@@ -176,7 +176,7 @@ func (f *forwarder) selector(
 	var of metav1.LabelSelector
 	err = runtime.DefaultUnstructuredConverter.FromUnstructured(selector, &of)
 	if err != nil || len(selector) == 0 {
-		return "", nil //nolint:nilerr // it is the selector of something else
+		return "", nil //nolint:nilerr // the object does not select pods
 	}
 	return metav1.FormatLabelSelector(&of), nil
 }

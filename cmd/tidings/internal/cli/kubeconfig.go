@@ -18,10 +18,10 @@ import (
 const (
 	// kubeconfigName is the name of the cluster, and of a context and its user.
 	kubeconfigName = "tidings"
-	// kubeconfigToken is the token. The servers require none, but without one kubectl asks for a
-	// user name.
+	// kubeconfigToken is the token. The servers require none, but without a token kubectl
+	// asks for a user name.
 	kubeconfigToken = "none-needed"
-	// madeTokenPrefix begins the tokens that this program makes.
+	// madeTokenPrefix is the prefix of the tokens that this program makes.
 	madeTokenPrefix = "tidings-"
 )
 
@@ -58,7 +58,7 @@ func (s *server) writeKubeconfig(path, namespace string) (err error) {
 		}
 		path = filepath.Join(s.temporary, "kubeconfig")
 	}
-	// Another terminal has another working directory.
+	// Other terminals have other working directories.
 	if s.kubeconfig, err = filepath.Abs(path); err == nil {
 		err = clientcmd.WriteToFile(*s.clientConfig(namespace), s.kubeconfig)
 	}
@@ -68,7 +68,7 @@ func (s *server) writeKubeconfig(path, namespace string) (err error) {
 	return err
 }
 
-// checkKubeconfig returns an error for a path of a file that this program has not written.
+// checkKubeconfig returns an error if the path is that of a file that this program has not written.
 func checkKubeconfig(path string) error {
 	present, err := clientcmd.LoadFromFile(path)
 	if path == "" || errors.Is(err, fs.ErrNotExist) || err == nil && isOurs(present) {
@@ -85,7 +85,7 @@ func isOurs(config *clientcmdapi.Config) bool {
 		(user.Token == kubeconfigToken || strings.HasPrefix(user.Token, madeTokenPrefix))
 }
 
-// plainWord matches words that a shell takes literally.
+// plainWord matches words that need no quotes in a shell.
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
 
 func shellQuoted(word string) string {

@@ -16,8 +16,8 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// load loads files, directories and the standard input, and describes what the server holds. It
-// prints a note about each kustomization, and if there was no object.
+// load loads files, directories and the standard input, and describes the content of the server. It
+// prints a note about each kustomization, and one if there was no object.
 func (s *server) load(ctx context.Context, names []string, in io.Reader,
 	screen *view.Screen) (string, error) {
 	if len(names) == 0 {
@@ -35,7 +35,7 @@ func (s *server) load(ctx context.Context, names []string, in io.Reader,
 		go func() { input <- s.LoadFrom("the standard input", in) }()
 		select {
 		case err = <-input:
-		case <-ctx.Done(): // reading a terminal may never end
+		case <-ctx.Done(): // a read of a terminal may never return
 			return "", ctx.Err()
 		}
 	}
@@ -50,8 +50,8 @@ func (s *server) load(ctx context.Context, names []string, in io.Reader,
 	return view.Counted(loaded, "object", "objects") + " loaded", nil
 }
 
-// withoutKustomizations replaces directories that have kustomizations by their other files, and
-// prints a note about each kustomization.
+// withoutKustomizations replaces directories with kustomizations by their other files, and prints a
+// note about each kustomization.
 func withoutKustomizations(names []string, screen *view.Screen) (files []string, err error) {
 	for _, name := range names {
 		var others []string
@@ -59,7 +59,7 @@ func withoutKustomizations(names []string, screen *view.Screen) (files []string,
 		err := filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil && path == name && errors.Is(err, fs.ErrNotExist):
-				return nil // a pattern, or an error that Load reports
+				return nil // Load handles patterns and reports errors
 			case err != nil || entry.IsDir():
 				return err
 			case slices.Contains(kustomizations, filepath.Base(path)):
@@ -83,7 +83,8 @@ func withoutKustomizations(names []string, screen *view.Screen) (files []string,
 	return files, nil
 }
 
-// kustomizations are the files of kustomize, manifests the extensions of files that are loaded.
+// kustomizations are the file names of kustomize, manifests the extensions of the files that are
+// loaded.
 var (
 	kustomizations = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
 	manifests      = []string{".yaml", ".yml", ".json"}

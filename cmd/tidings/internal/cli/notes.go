@@ -15,8 +15,8 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// showProgress shows how many objects the first lists have brought: in the status line, or, without
-// a terminal, now and then in a note.
+// showProgress shows the number of objects in the first lists so far: in the status line, or in a
+// note now and then without a terminal.
 func (w *watcher) showProgress(now time.Time) {
 	var parts []string
 	for _, t := range w.types {
@@ -51,7 +51,8 @@ func (w *watcher) noteSynced() {
 	}
 }
 
-// noteNoValue prints that no object has a value at the path of a wait. The path may be misspelt.
+// noteNoValue prints a note if no object has a value at the path of a wait. The path may be
+// misspelt.
 func (w *watcher) noteNoValue() {
 	if p := w.goal.Progress(0); p.Valueless > 0 && p.Valueless == p.Met+p.Unmet {
 		w.printer.note(fmt.Sprintf("no object has a value at %s yet: correct the path if it is "+
@@ -59,7 +60,7 @@ func (w *watcher) noteNoValue() {
 	}
 }
 
-// awaited describes what a wait is for.
+// awaited describes the condition of a wait.
 func (o watchOptions) awaited() string {
 	switch {
 	case !strings.EqualFold(o.condition.String(), "create"):
@@ -72,12 +73,12 @@ func (o watchOptions) awaited() string {
 	return "until it exists"
 }
 
-// contents describes how many objects of each type the cluster has.
+// contents describes the number of objects of each type in the cluster.
 func (c *watchedCluster) contents() string {
 	var inNamespaces, clusterScoped []string
 	for _, t := range c.types {
 		if !t.informer.Health().Synced {
-			continue // the server refuses it
+			continue // the server refuses the list
 		}
 		n := t.informer.Lister().Len()
 		count := view.Counted(n, t.of.Singular, t.of.Plural)
@@ -100,7 +101,7 @@ func (c *watchedCluster) contents() string {
 	return c.prefixed(cmp.Or(text, "no type that may be watched"))
 }
 
-// scope names the namespaces; all stands for all of them.
+// scope returns the namespaces as text; all is the text for all of them.
 func (c *watchedCluster) scope(all string) string {
 	switch len(c.namespaces) {
 	case 0:
@@ -160,7 +161,7 @@ func (w *watcher) drawStatus(now time.Time) {
 	for _, c := range w.clusters {
 		for _, health := range c.factory.Health() {
 			if len(w.clusters) > 1 {
-				health.Version = "" // each cluster has its own
+				health.Version = "" // each cluster has versions of its own
 			}
 			informers = append(informers, health)
 		}
@@ -200,7 +201,7 @@ func (w *watcher) noteReached() {
 		view.Short(time.Since(w.began))))
 }
 
-// interrupted returns the error of a watch after Ctrl-C: nil, unless it was to wait.
+// interrupted returns the error of a watch after Ctrl-C: nil for a watch without a condition.
 func (o watchOptions) interrupted() error {
 	if o.condition == nil {
 		return nil
@@ -208,8 +209,8 @@ func (o watchOptions) interrupted() error {
 	return fmt.Errorf("interrupted before %s was reached", o.condition)
 }
 
-// unprinted returns the error of a watch whose output fails. A reader that has gone away is an
-// error of a wait alone, which has not ended.
+// unprinted returns the error of a watch whose output fails. A reader that has closed the output is
+// an error of a watch with a condition, which was not reached.
 func (w *watcher) unprinted() error {
 	if isReaderGone(w.printer.err) && w.goal != nil {
 		return fmt.Errorf("the reader of the output went away before %s was reached", w.o.condition)
@@ -217,10 +218,10 @@ func (w *watcher) unprinted() error {
 	return w.printer.err
 }
 
-// maxWaiting is how many objects that do not meet a condition an error names.
+// maxWaiting is the largest number of unmet objects that an error names.
 const maxWaiting = 5
 
-// timedOut returns the error of a watch whose time is over: nil, unless it was to wait.
+// timedOut returns the error of a watch after its timeout: nil for a watch without a condition.
 func (w *watcher) timedOut() error {
 	if w.goal == nil {
 		return nil
@@ -229,7 +230,8 @@ func (w *watcher) timedOut() error {
 		w.unmet())
 }
 
-// unmet says which objects a wait has not seen yet, or with which other values.
+// unmet describes the objects that a wait still needs: those that do not exist, and those with
+// other values.
 func (w *watcher) unmet() string {
 	p := w.goal.Progress(maxWaiting)
 	var why []string
@@ -256,7 +258,8 @@ func (w *watcher) unmet() string {
 	return strings.Join(why, "; ")
 }
 
-// absence says that there is no object of the type, or no object with the name.
+// absence returns a text about the absence of any object of the type, or of the object with the
+// name.
 func (t *watchedType) absence() string {
 	text := "there are no " + t.of.Plural
 	if t.name != "" {
@@ -269,8 +272,8 @@ func (t *watchedType) absence() string {
 }
 
 // checkSynced reports whether all informers have listed, except those that the server refuses. It
-// returns an error if one of them cannot list, and for refusals if all are refused or waiting
-// would be in vain.
+// returns an error if one of them cannot list. It returns the errors of refusals if all are refused
+// or a wait cannot succeed.
 func (w *watcher) checkSynced() (bool, error) {
 	waiting, synced, refusals := 0, 0, map[*watchedType]error{}
 	for _, t := range w.types {
@@ -320,7 +323,7 @@ func isRefused(health tidings.Health) bool {
 	return false
 }
 
-// isHopeless reports whether a user should not wait for a first list.
+// isHopeless reports whether a wait for the first list is unlikely to succeed.
 func isHopeless(health tidings.Health) bool {
 	return health.State == tidings.StateBackoff && health.LastError != nil &&
 		(problem.Unreachable(health.LastError) || apierrors.IsBadRequest(health.LastError))

@@ -19,7 +19,7 @@ type printer struct {
 	screen  *view.Screen
 	secrecy view.Secrecy
 	tally   *view.Tally
-	// heartbeats counts the heartbeats, which are not printed then; nil prints them.
+	// heartbeats counts the heartbeats, which are then not printed; nil prints them.
 	heartbeats *atomic.Int64
 
 	mu     sync.Mutex // held by one handler at a time; guards render and err
@@ -28,7 +28,8 @@ type printer struct {
 	failed chan struct{} // closed when err is set
 }
 
-// show sets the types of the changes, which are printed as lines. A printer prints none before.
+// show sets the types of the changes, and prints changes as lines. It must come before the first
+// change.
 func (p *printer) show(types []view.Type) {
 	lines := view.NewLines(view.LinesOptions{
 		Palette: p.screen.Palette(), Width: p.screen.Width, Types: types,
@@ -61,7 +62,7 @@ func (p *printer) note(text string) {
 	p.screen.Note(p.screen.NotePalette().Dim("── " + view.Printable(text)))
 }
 
-// status returns the parts of the status line that demo and watch have.
+// status returns the parts of the status line that demo and watch share.
 func (p *printer) status(informers []tidings.Health, now time.Time) []string {
 	objects, version := 0, ""
 	for _, health := range informers {
@@ -80,7 +81,7 @@ func (p *printer) status(informers []tidings.Health, now time.Time) []string {
 	return append(parts, "heap "+view.Bytes(heapSize()))
 }
 
-// newerVersion returns b if it is newer than a, or if a cannot be compared.
+// newerVersion returns b if it is newer than a, or if the two cannot be compared.
 func newerVersion(a, b string) string {
 	order, err := resourceversion.CompareResourceVersion(b, a)
 	if b != "" && (err != nil || order > 0) {
@@ -89,7 +90,7 @@ func newerVersion(a, b string) string {
 	return a
 }
 
-// statusLine joins the parts of a status line, but for those that the screen has no room for.
+// statusLine joins the parts of a status line, without the parts that do not fit on the screen.
 func statusLine(screen *view.Screen, parts []string) string {
 	p, text := screen.Palette(), ""
 	for _, part := range parts {

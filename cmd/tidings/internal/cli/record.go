@@ -27,9 +27,9 @@ type recordOptions struct {
 }
 
 const (
-	// recordSize is the default of --max-size in MiB, and maxRecordSize the most.
+	// recordSize is the default of --max-size in MiB, and maxRecordSize its limit.
 	recordSize, maxRecordSize = 64, 512
-	// recordAge stands for no --max-age.
+	// recordAge stands for a recording without --max-age.
 	recordAge = 365 * 24 * time.Hour
 )
 
@@ -79,7 +79,7 @@ func newRecord(c *common) *cobra.Command {
 	return cmd
 }
 
-// check returns the recorder, or an error for invalid flags, before the cluster is asked.
+// check returns the recorder, or an error for invalid flags, before a request to the cluster.
 func (o *recordOptions) check() (*flight.Recorder, error) {
 	if err := o.choice.check(); err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (o *recordOptions) check() (*flight.Recorder, error) {
 	return recorder, nil
 }
 
-// runRecord records until the end, as a watch that prints no changes.
+// runRecord records like a watch that prints no changes.
 func runRecord(
 	ctx context.Context, c *common, o recordOptions, flags *clusterFlags, recorder *flight.Recorder,
 ) error {

@@ -130,8 +130,8 @@ type replay struct {
 	speed     float64
 	began     time.Time
 	informers []debug.Informer
-	tracks    []played       // of the informers
-	running   sync.WaitGroup // the informers
+	tracks    []played       // sources of the informers
+	running   sync.WaitGroup // informers
 	quiet     bool           // changes are not printed
 }
 
@@ -187,7 +187,7 @@ func play[T tidings.Object](
 			return
 		}
 		key := source.Key(object.GetNamespace(), object.GetName())
-		r.screen.Print(fmt.Sprintf("%s%s %s %s at %s\n", //nolint:errcheck // say fails later
+		r.screen.Print(fmt.Sprintf("%s%s %s %s at %s\n", //nolint:errcheck // a later say fails
 			r.time(), title, what, key, object.GetResourceVersion()))
 	}
 	_, err = informer.AddHandler(tidings.Funcs[T]{
@@ -199,11 +199,11 @@ func play[T tidings.Object](
 		return err
 	}
 	r.informers, r.tracks = append(r.informers, informer), append(r.tracks, played)
-	r.running.Go(func() { informer.Run(ctx) }) //nolint:errcheck // it ends with the command
+	r.running.Go(func() { informer.Run(ctx) }) //nolint:errcheck // the informer ends with the command
 	return nil
 }
 
-// time returns how far the recording was played.
+// time returns the time that the replay has reached in the recording.
 func (r *replay) time() string {
 	if math.IsInf(r.speed, 1) {
 		return ""
@@ -212,7 +212,7 @@ func (r *replay) time() string {
 	return fmt.Sprintf("%8s ", played.Round(100*time.Millisecond))
 }
 
-// finish waits until all was played and handled, and prints how the informers are then.
+// finish waits until the recording was played and handled, and prints the states of the informers.
 func (r *replay) finish(ctx context.Context) error {
 	for i, informer := range r.informers {
 		select {
@@ -230,8 +230,8 @@ func (r *replay) finish(ctx context.Context) error {
 	return r.sayStates()
 }
 
-// showTop shows the pages at an address until the user ends it, and prints how the informers are
-// then.
+// showTop shows the pages at an address until the user quits, and prints the states of the
+// informers.
 func (r *replay) showTop(ctx context.Context, c *common, pages string) error {
 	address, err := url.Parse(pages)
 	if err != nil {
@@ -263,7 +263,7 @@ func (r *replay) sayStates() error {
 	return nil
 }
 
-// isHandled reports whether the handler has received everything that was read.
+// isHandled reports whether the handlers have received everything that was read.
 func isHandled(h health.Informer) bool {
 	return h.Queued == 0 && h.Version == h.Watch.Version &&
 		!slices.ContainsFunc(h.Handlers, func(handler health.Handler) bool {

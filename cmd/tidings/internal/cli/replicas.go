@@ -23,13 +23,13 @@ import (
 
 const (
 	minReplicas, maxReplicas = 2, 10
-	// namespacesOfReplicas is how many namespaces replicas divide among them.
+	// namespacesOfReplicas is the number of namespaces that replicas divide among them.
 	namespacesOfReplicas = 60
-	// groupName is that of the group of a demo's replicas.
+	// groupName is the name of the group of a demo's replicas.
 	groupName = "fleet"
 )
 
-// fleetOptions returns those of the demo's cluster.
+// fleetOptions returns the options of the demo's fleet.
 func (d *demonstration) fleetOptions(logger *slog.Logger) fleet.Options {
 	o := fleet.Options{Seed: d.o.seed, Pods: d.o.pods, Logger: logger}
 	if d.o.isDivided {
@@ -38,8 +38,8 @@ func (d *demonstration) fleetOptions(logger *slog.Logger) fleet.Options {
 	return o
 }
 
-// startReplicas starts the replicas of a demo, which run the cluster's controllers. They end with
-// d.replicas.End.
+// startReplicas starts the replicas of a demo, which run the cluster's controllers. d.replicas.End
+// ends them.
 func (d *demonstration) startReplicas(c *common) error {
 	d.replicas = &replicas.Group{
 		Lease: metav1.NamespaceDefault + "/" + groupName, Duration: replicas.Duration,
@@ -67,7 +67,7 @@ func (d *demonstration) startReplicas(c *common) error {
 		say(d.screen, "end one in another terminal, and see its slots move: kill -9 %d", first.PID()))
 }
 
-// endReplicas ends the replicas in order, while the server still takes their writes.
+// endReplicas ends the replicas in order, while the server still accepts their writes.
 func (d *demonstration) endReplicas(ctx context.Context) error {
 	if d.replicas == nil {
 		return nil
@@ -75,7 +75,7 @@ func (d *demonstration) endReplicas(ctx context.Context) error {
 	return d.replicas.End(context.WithoutCancel(ctx))
 }
 
-// follow prints what becomes of the replicas until stop. failed receives an error.
+// follow prints the changes of the replicas until stop is called. failed receives an error.
 func (d *demonstration) follow(ctx context.Context) (failed <-chan error, stop func()) {
 	if d.replicas == nil {
 		return nil, func() {}
@@ -105,7 +105,7 @@ func newReplica(c *common) *cobra.Command {
 		Hidden: true,
 		Args:   noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			signal.Ignore(os.Interrupt) // the terminal sends it to the parent as well
+			signal.Ignore(os.Interrupt) // the terminal sends it to the parent too
 			ctx := replicas.UntilEOF(cmd.Context(), cmd.InOrStdin())
 			return o.run(ctx, c.logger(c.screen(), view.Secrecy{}), cmd.OutOrStdout())
 		},
@@ -115,7 +115,7 @@ func newReplica(c *common) *cobra.Command {
 	return cmd
 }
 
-// run runs the controllers for the slots that the replica gets, until ctx ends.
+// run runs the controllers for the slots that the replica holds, until ctx ends.
 func (o replicaOptions) run(ctx context.Context, logger *slog.Logger, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -145,7 +145,7 @@ func (o replicaOptions) run(ctx context.Context, logger *slog.Logger, out io.Wri
 	}
 	ended := make(chan error, 1)
 	go func() {
-		defer cancel() // so that the group is left if a controller fails
+		defer cancel() // the replica leaves the group if a controller fails
 		ended <- manager.Run(ctx)
 	}()
 	err = group.Wait()

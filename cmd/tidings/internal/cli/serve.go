@@ -20,10 +20,10 @@ type serveOptions struct {
 	seed       uint64
 	users      []string
 	faults     []string
-	command    []string // to run; empty means to serve until Ctrl-C
+	command    []string // the command to run; without one, serve until Ctrl-C
 
-	allUsers []apisim.User // those of users
-	inject   []injection   // those of faults
+	allUsers []apisim.User // parsed from users
+	inject   []injection   // parsed from faults
 }
 
 type injection struct {
@@ -31,7 +31,7 @@ type injection struct {
 	fault apisim.Fault
 }
 
-// standardInput is the name of the standard input for --load.
+// standardInput is the name for the standard input in --load.
 const standardInput = "-"
 
 const serveLong = `Serve runs an API server that keeps objects in memory and does what controllers and kubectl use
@@ -149,7 +149,7 @@ func (o *serveOptions) check() (err error) {
 }
 
 func faultForms() string {
-	const explained = `; N is 0 for its head, or "each"` // once for all of them
+	const explained = `; N is 0 for its head, or "each"` // the help explains it once
 	var lines strings.Builder
 	for _, form := range apisim.FaultForms() {
 		fmt.Fprintf(&lines, "  %-26s%s\n", form.Text, strings.TrimSuffix(form.Help, explained))
@@ -168,12 +168,12 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 		return err
 	}
 	defer func() {
-		if closing := s.close(); closing != nil { // a StatusError stays alone
+		if closing := s.close(); closing != nil { // a StatusError is not joined
 			err = errors.Join(err, closing)
 		}
 	}()
 	if err := checkKubeconfig(o.kubeconfig); err != nil {
-		return err // before loading, which may take long
+		return err // before the load, which may take long
 	}
 	contents, err := s.load(ctx, o.load, c.streams.In, screen)
 	if ctx.Err() != nil {
@@ -212,7 +212,7 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 	return err
 }
 
-// restrict adds the users and the faults, which --load does not meet.
+// restrict adds the users and the faults. It follows the load, which they must not affect.
 func (s *server) restrict(o serveOptions) error {
 	if err := s.SetUsers(o.allUsers...); err != nil {
 		return rewordServer("--users: ", "", err)
@@ -223,7 +223,7 @@ func (s *server) restrict(o serveOptions) error {
 	return nil
 }
 
-// warnOfUnmetFaults names the faults, by their texts, that no request has met.
+// warnOfUnmetFaults prints the texts of the faults that no request has met.
 func (s *server) warnOfUnmetFaults(texts []string, screen *view.Screen) {
 	for i, text := range texts {
 		if s.injected[i].Met() == 0 {
@@ -244,8 +244,8 @@ func (s *server) sayUsers(screen *view.Screen) error {
 		strings.Join(names, ", "), kubeconfigName)
 }
 
-// interrupted returns the error of Ctrl-C before the server was ready: nil, unless it was to run
-// a command.
+// interrupted returns the error of Ctrl-C before the server was ready: nil without a command to
+// run.
 func (o serveOptions) interrupted() error {
 	if len(o.command) == 0 {
 		return nil

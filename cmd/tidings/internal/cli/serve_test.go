@@ -233,8 +233,8 @@ const made = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"
 
 type headers map[string]string
 
-// TestServersAnswerNoWebPage sends what a browser sends for a page from elsewhere, and what
-// programs send.
+// TestServersAnswerNoWebPage sends requests of browsers for pages of other origins, and requests of
+// programs.
 func TestServersAnswerNoWebPage(t *testing.T) {
 	t.Parallel()
 	secret := textFile(t, t.TempDir(), "s.yaml", "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {k: hunter2}\n")

@@ -22,19 +22,19 @@ import (
 	"github.com/tidings-go/tidings/debug"
 )
 
-// anyPort is a free address that only this machine reaches.
+// anyPort is an address with a free port, which only this machine reaches.
 const anyPort = "127.0.0.1:0"
 
 // server is a simulated API server that listens, with a kubeconfig. A server with users listens
-// over TLS, since clients send tokens in no other way.
+// over TLS, since clients send tokens over TLS only.
 type server struct {
 	*apisim.Server
-	users      []apisim.User       // none lets everybody do everything
+	users      []apisim.User       // none: every client has all rights
 	authority  []byte              // of the certificate, in PEM; nil without TLS
 	url        string              // the address
 	local      string              // the address for this machine
-	kubeconfig string              // the path of the file, and
-	temporary  string              // its directory, if that is temporary
+	kubeconfig string              // the path of the file
+	temporary  string              // the directory of a temporary kubeconfig
 	injected   []*apisim.Injection // in the order of the flags
 }
 
@@ -45,7 +45,7 @@ func addServer(cmd *cobra.Command, listen, kubeconfig *string) {
 		"this file (default a temporary one, whose path is printed)")
 }
 
-// listen makes the server reachable. It warns if other machines reach it.
+// listen makes the server reachable. It warns if other machines can reach it.
 func (s *server) listen(address string, screen *view.Screen) (err error) {
 	if len(s.users) > 0 {
 		s.url, s.authority, err = s.ListenTLS(address)
@@ -77,7 +77,7 @@ func (s *server) listen(address string, screen *view.Screen) (err error) {
 	return nil
 }
 
-// String returns the address, and the one for this machine if it differs.
+// String returns the address, and the address for this machine if it differs.
 func (s *server) String() string {
 	if s.local == s.url {
 		return s.url
@@ -86,23 +86,24 @@ func (s *server) String() string {
 }
 
 func (s *server) close() error {
-	return errors.Join(s.Close(), os.RemoveAll(s.temporary)) // "" is none
+	return errors.Join(s.Close(), os.RemoveAll(s.temporary)) // "" removes nothing
 }
 
-// onlyPrograms returns a handler that answers no web page. The servers require no credentials, so
-// that without it any page in a browser on this machine could read and write there:
+// onlyPrograms returns a handler that refuses requests of web pages. The servers require no
+// credentials. Without the handler, any page in a browser on this machine could read and write
+// there:
 //
-//  1. The Host of a connection to the loopback address has to be that address. The Host of a page
-//     whose name resolves to this machine is another one.
+//  1. A connection to the loopback address needs a Host that is that address. The Host of a page
+//     whose name resolves to this machine differs.
 //  2. A request of a page of another origin is refused.
-//  3. A body needs a content type that a page can only send to another origin after a preflight
+//  3. A body needs a content type that a page of another origin can send only after a preflight
 //     request.
 func onlyPrograms(next http.Handler) http.Handler {
 	protection := http.NewCrossOriginProtection()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		local, _ := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
 		write := r.WithContext(r.Context())
-		write.Method = http.MethodPost // reads are refused as well
+		write.Method = http.MethodPost // Check accepts every GET
 		switch {
 		case local != nil && local.IP.IsLoopback() && !isLoopback(r.Host):
 			refuse(w, http.StatusMisdirectedRequest, metav1.StatusReasonForbidden,
@@ -119,7 +120,7 @@ func onlyPrograms(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopback reports whether a Host names this machine's loopback address.
+// isLoopback reports whether a Host is this machine's loopback address.
 func isLoopback(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -129,8 +130,8 @@ func isLoopback(host string) bool {
 		err == nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
-// isSimpleType reports whether a page may send a content type to another origin without a
-// preflight request.
+// isSimpleType reports whether a page may send a content type to another origin without a preflight
+// request.
 func isSimpleType(contentType string) bool {
 	mediaType, _, _ := strings.Cut(strings.ToLower(contentType), ";")
 	return slices.Contains([]string{
@@ -141,7 +142,7 @@ func isSimpleType(contentType string) bool {
 func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	json.NewEncoder(w).Encode(metav1.Status{ //nolint:errcheck // the client has gone
+	json.NewEncoder(w).Encode(metav1.Status{ //nolint:errcheck // the client is gone
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},
 		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
 	})
@@ -160,7 +161,7 @@ func (s *server) publish(path, namespace string, screen *view.Screen) error {
 	return say(screen, "for kubectl in another terminal: export KUBECONFIG=%s", shellQuoted(s.kubeconfig))
 }
 
-// rewordServer returns an error of the server in the words of the command line.
+// rewordServer returns an error of the server in terms of the command line.
 func rewordServer(prefix, hint string, err error) error {
 	return problem.Reworded(prefix+strings.TrimPrefix(err.Error(), "apisim: ")+hint, err)
 }
@@ -182,11 +183,11 @@ func servePages(address string, o debug.Options) (url string, stop func(), err e
 	served := make(chan struct{})
 	go func() {
 		defer close(served)
-		server.Serve(listener) //nolint:errcheck // it ends with Close
+		server.Serve(listener) //nolint:errcheck // Serve ends with Close
 	}()
 	return fmt.Sprintf("http://%s/", listener.Addr()), func() {
 		pages.Close()
-		server.Close() //nolint:errcheck // the command is over
+		server.Close() //nolint:errcheck // the command has ended
 		<-served
 	}, nil
 }

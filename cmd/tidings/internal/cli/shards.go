@@ -19,7 +19,7 @@ import (
 )
 
 type shardsOptions struct {
-	namespace string // "" is the context's
+	namespace string // "" is the namespace of the context
 	name      string
 	output    string
 }

@@ -16,9 +16,8 @@ import (
 
 // runCommand runs the command of `tidings serve` with the kubeconfig of the server. It returns nil
 // for the exit status 0 and a StatusError otherwise.
-//
-// Signals end the command instead of this process, which waits for the command to end: ctx is
-// read before the start alone.
+// Signals end the command instead of this process, which waits for the end of the command: ctx
+// matters before its start only.
 func runCommand(ctx context.Context, o serveOptions, kubeconfig string, s Streams) error {
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, forwarded()...)
@@ -38,7 +37,7 @@ func runCommand(ctx context.Context, o serveOptions, kubeconfig string, s Stream
 		select {
 		case got := <-signals:
 			if !sentByTerminal(got) {
-				child.Process.Signal(got) //nolint:errcheck // it has just ended
+				child.Process.Signal(got) //nolint:errcheck // the command has just ended
 			}
 		case err := <-ended:
 			return statusOf(child.ProcessState, err)
@@ -46,14 +45,14 @@ func runCommand(ctx context.Context, o serveOptions, kubeconfig string, s Stream
 	}
 }
 
-// forwarded returns the signals that are passed on to the command. One that this process ignores,
-// as nohup ignores SIGHUP, is ignored by the command as well.
+// forwarded returns the signals that are passed on to the command. The command ignores a signal
+// that this process ignores, as nohup makes it ignore SIGHUP.
 func forwarded() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGHUP}
 	return slices.DeleteFunc(signals, signal.Ignored)
 }
 
-// sentByTerminal reports whether a terminal has sent a signal to the command, too: a terminal sends
+// sentByTerminal reports whether a terminal has sent a signal to the command, too. A terminal sends
 // the signals of its keys to all processes of the foreground.
 func sentByTerminal(s os.Signal) bool {
 	if s != os.Interrupt && s != syscall.SIGQUIT {
@@ -80,13 +79,13 @@ func cannotStart(name string, err error) error {
 		"the command %q cannot be executed: %w", name, err)}
 }
 
-// statusOf returns the exit status of a command that has ended, as shells count it.
+// statusOf returns the exit status of a command that has ended, in the convention of shells.
 func statusOf(state *os.ProcessState, err error) error {
 	if err == nil {
 		return nil
 	}
 	if state == nil || state.Success() {
-		return err // its output could not be passed on
+		return err // the output of the command could not be copied
 	}
 	status := state.ExitCode()
 	if wait, ok := state.Sys().(syscall.WaitStatus); ok && wait.Signaled() {

@@ -19,7 +19,7 @@ import (
 )
 
 type topOptions struct {
-	address  *url.URL // of the pages; nil for those of a pod
+	address  *url.URL // of the pages; nil for the pages of a pod
 	of       query    // the object whose pod has the pages
 	port     int
 	path     string
@@ -29,13 +29,13 @@ type topOptions struct {
 }
 
 const (
-	// pagesPort is the port of the examples in the documentation of package debug.
+	// pagesPort is the port in the examples of package debug's documentation.
 	pagesPort = 8085
-	// defaultPages is the address of the pages without an argument.
+	// defaultPages is the default address of the pages.
 	defaultPages = "http://localhost:8085"
 	// defaultInterval is the time between two refreshes.
 	defaultInterval = time.Second
-	// shortestInterval bounds the load of a process by its refreshes.
+	// shortestInterval bounds the load of a process by refreshes.
 	shortestInterval = 100 * time.Millisecond
 )
 
@@ -186,7 +186,7 @@ func runTop(cmd *cobra.Command, c *common, o topOptions, clusters *clusterFlags)
 	return err
 }
 
-// topOptions returns the options of screens on the terminal of a command.
+// topOptions returns the options for the terminal of a command.
 func (c *common) topOptions(screen *view.Screen, interval time.Duration) top.Options {
 	options := top.Options{Out: c.streams.Out, Palette: screen.Palette(), Interval: interval}
 	if in, ok := c.streams.In.(*os.File); ok && term.IsTerminal(int(in.Fd())) {
@@ -195,7 +195,7 @@ func (c *common) topOptions(screen *view.Screen, interval time.Duration) top.Opt
 	return options
 }
 
-// client returns the client of the program. Forwarding ends with ctx.
+// client returns the client of the program's pages. Forwarding ends with ctx.
 func (o *topOptions) client(ctx context.Context, clusters *clusterFlags) (*top.Client, error) {
 	if o.address != nil {
 		open := func(context.Context) (*url.URL, error) { return o.address, nil }

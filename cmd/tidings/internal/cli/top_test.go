@@ -59,8 +59,8 @@ func TestTopOnce(t *testing.T) {
 	fails(t, []string{"top", "http://127.0.0.1:9", "--once"}, "http://127.0.0.1:9/ does not answer: connection refused: is the program running")
 }
 
-// kubelets serves an API server, and forwards to a server of the test what comes for a port of a
-// pod, as a kubelet forwards it to the pod.
+// kubelets serves an API server. It forwards the streams for a port of a pod to a server of the
+// test, as a kubelet forwards them to the pod.
 func kubelets(t *testing.T, api, pod, port string, to *url.URL) string {
 	t.Helper()
 	forward := func(s httpstream.Stream) {

@@ -17,7 +17,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 )
 
-// query is an argument of watch and record: the objects of a type, or one of them.
+// query is an argument of watch and record: all objects of a type, or one object.
 type query struct {
 	kind string // any name of the type
 	name string // of the object, "" for all
@@ -99,8 +99,8 @@ func (c *cluster) discover(queries []query) ([]*meta.RESTMapping, error) {
 	return types, nil
 }
 
-// mappingOf returns the type with a name, as kubectl reads it: plural, singular, short name or
-// kind, with .group or .version.group.
+// mappingOf returns the type with a name in kubectl's forms: plural, singular, short name or kind,
+// with .group or .version.group.
 func mappingOf(mapper meta.RESTMapper, name string) (*meta.RESTMapping, error) {
 	versioned, grouped := schema.ParseResourceArg(strings.ToLower(name))
 	partials := []schema.GroupVersionResource{grouped.WithVersion("")}
@@ -161,7 +161,7 @@ func (c *cluster) typeNames() (names []string) {
 	if err != nil {
 		return nil
 	}
-	lists, _ := discovered.ServerPreferredResources() // a part of the groups may not answer
+	lists, _ := discovered.ServerPreferredResources() // some groups may not answer
 	resources, _ := discovery.GroupVersionResources(discovery.FilteredBy(watchable, lists))
 	byGroup := func(a, b schema.GroupVersionResource) int {
 		return cmp.Or(cmp.Compare(a.Group, b.Group), cmp.Compare(a.Resource, b.Resource))
@@ -171,7 +171,7 @@ func (c *cluster) typeNames() (names []string) {
 		if slices.Contains(names, name) {
 			name = resource.GroupResource().String()
 		}
-		if !slices.Contains(names, name) { // in another version
+		if !slices.Contains(names, name) { // no other version has added it
 			names = append(names, name)
 		}
 	}

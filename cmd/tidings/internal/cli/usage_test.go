@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// TestGolden runs the command lines of testdata/*.golden, which need no cluster, and compares what
-// they print.
+// TestGolden runs the command lines of testdata/*.golden, which need no cluster, and compares their
+// output.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("testdata", "*.golden"))
 	if err != nil || len(files) == 0 {

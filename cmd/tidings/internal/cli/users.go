@@ -15,12 +15,13 @@ import (
 	"github.com/tidings-go/tidings/internal/builtin"
 )
 
-// verbs are those of rules.
+// verbs are the verbs of rules.
 var verbs = append([]string{"*"}, apisim.Verbs()...)
 
 // readUsers reads the values of --users: files, and users in the form
-// NAME=VERBS:RESOURCES[:NAMESPACES]. Users without a token get one. The rules of one name add up.
-// Unless there are no users, the last one is the user of the server itself, who may do everything.
+// NAME=VERBS:RESOURCES[:NAMESPACES]. Users without a token get a generated one. The rules of one
+// name add up. Unless there are no users, the last one is the user of the server itself, which has
+// all rights.
 func readUsers(given []string) ([]apisim.User, error) {
 	var users []apisim.User
 	for _, text := range given {

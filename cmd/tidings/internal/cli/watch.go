@@ -12,7 +12,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// choice is what chooses the objects of watch and record.
+// choice is the selection of the objects of watch and record.
 type choice struct {
 	queries       []query
 	allNamespaces bool
@@ -30,7 +30,7 @@ type watchOptions struct {
 	initial     bool
 	showSecrets bool
 
-	condition *until.Condition // of until, nil for none
+	condition *until.Condition // parsed from until, nil without it
 }
 
 const watchExample = `  # the pods and deployments of the context's namespace
@@ -109,7 +109,7 @@ func newWatch(c *common) *cobra.Command {
 	return cmd
 }
 
-// addTo adds the arguments and flags that choose objects to a command, and those for clusters.
+// addTo adds the arguments and flags that select objects and clusters to a command.
 func (o *choice) addTo(cmd *cobra.Command, quiet string) *clusterFlags {
 	clusters, flags, verb := newClusterFlags(cmd, true), cmd.Flags(), cmd.Name()
 	cmd.Args = func(_ *cobra.Command, args []string) (err error) {
@@ -128,7 +128,7 @@ func (o *choice) addTo(cmd *cobra.Command, quiet string) *clusterFlags {
 	return clusters
 }
 
-// check returns an error for invalid flags, before the cluster is asked.
+// check returns an error for invalid flags, before a request to the cluster.
 func (o *choice) check() error {
 	if _, err := labels.Parse(o.labels); err != nil {
 		return problem.Usage("--selector %q: %v", o.labels, err)

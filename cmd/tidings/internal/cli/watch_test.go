@@ -16,7 +16,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// connectDelay is longer than the time after which watch says what it waits for.
+// connectDelay is longer than the time after which watch prints a note that it connects.
 const connectDelay = 1200 * time.Millisecond
 
 func TestWatchRefused(t *testing.T) {
@@ -195,7 +195,7 @@ func TestWatchUntil(t *testing.T) {
 		t.Errorf("the change that ended it is not the last line: %s", s.out)
 	}
 
-	for _, args := range []string{ // what is true at the start
+	for _, args := range []string{ // conditions that hold at the start
 		"pods --until condition=Ready", "pod/web-1 --until jsonpath={.status.phase}=Running",
 		"pods web-1 --until create", "pods web-3 --until delete", "services,configmaps -A --until delete",
 		"pods -A --until condition=ready --initial=false -o json --timeout 1m",
@@ -332,7 +332,7 @@ func TestWatchOfSeveralNamespaces(t *testing.T) {
 	}
 }
 
-// TestWatchGoesOnWithoutForbiddenTypes, but does not wait for what cannot be seen.
+// TestWatchGoesOnWithoutForbiddenTypes, but does not wait for types that it cannot watch.
 func TestWatchGoesOnWithoutForbiddenTypes(t *testing.T) {
 	t.Parallel()
 	server := newCluster(t, widget(1))

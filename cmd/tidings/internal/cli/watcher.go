@@ -24,30 +24,32 @@ import (
 )
 
 const (
-	// checkEvery is how often a watcher checks the health of its informers and draws the status
-	// line.
+	// checkEvery is the period in which a watcher checks the health of its informers and draws the
+	// status line.
 	checkEvery = 100 * time.Millisecond
-	// connectNote is after how long a watcher says that it waits for the types of a cluster.
+	// connectNote is the time after which a watcher prints that it waits for the types of a
+	// cluster.
 	connectNote = time.Second
-	// progressAfter is after how long the progress of the first lists is shown, progressEvery how
-	// often it is printed without a terminal.
+	// progressAfter is the time after which the progress of the first lists is shown, progressEvery
+	// its period without a terminal.
 	progressAfter, progressEvery = time.Second, 5 * time.Second
 )
 
 type watcher struct {
 	o        watchOptions
 	printer  *printer
-	warnings *view.Screen // also with -q
+	warnings *view.Screen // printed also with -q
 	clusters []*watchedCluster
 	types    []*watchedType // of all clusters
 	began    time.Time
 	synced   bool        // all informers have listed
-	progress time.Time   // when progress was last printed
+	progress time.Time   // time at which progress was last printed
 	goal     *until.Goal // nil for none
-	armed    bool        // the goal can be reached
+	armed    bool        // goal.Arm was called
 
-	// recorder receives what the informers read, in place of the changes; nil for a watch. dir is
-	// where its files go, of which a signal asks for one.
+	// recorder records the requests and answers of the informers, in place of printed changes; nil
+	// for a watch. dir is the directory of its files. asked receives a signal for each request of a
+	// file.
 	recorder *flight.Recorder
 	dir      string
 	asked    <-chan os.Signal
@@ -56,7 +58,7 @@ type watcher struct {
 type watchedCluster struct {
 	*cluster
 	label      string   // the context if there are several clusters, "" otherwise
-	namespaces []string // none for all
+	namespaces []string // empty for all
 	factory    *tidings.Factory
 	types      []*watchedType
 }
@@ -64,18 +66,18 @@ type watchedCluster struct {
 // watchedType is the informer of the objects of a type, or of one of them.
 type watchedType struct {
 	cluster      *watchedCluster
-	index        int // among those of the watcher
+	index        int // in the types of the watcher
 	of           view.Type
-	name         string // of the one object, "" for all
+	name         string // of the object, "" for all
 	namespaced   bool
 	informer     *tidings.Informer[*unstructured.Unstructured]
 	registration *tidings.Registration
 	state        tidings.State // as last printed
 	noted        string        // the last note about its first list
-	refused      bool          // the warning about it was printed
+	refused      bool          // the warning about the refusal was printed
 }
 
-// String names the type or the object: pods, or pod/web.
+// String returns the name of the type or the object: pods, or pod/web.
 func (t *watchedType) String() string {
 	text := t.of.Plural
 	if t.name != "" {
@@ -114,7 +116,7 @@ func (c *common) newWatcher(o watchOptions, secrecy view.Secrecy) *watcher {
 }
 
 // open opens the clusters of flags, with informers for the types of the queries, which do not run
-// yet. There are none if ctx ends meanwhile.
+// yet. If ctx ends meanwhile, the watcher has no clusters.
 func (w *watcher) open(ctx context.Context, flags *clusterFlags, options tidings.FactoryOptions) error {
 	all := flags.each()
 	for _, one := range all {
@@ -158,7 +160,7 @@ func (w *watcher) open(ctx context.Context, flags *clusterFlags, options tidings
 	return err
 }
 
-// discoverTypes finds the types of queries on all clusters at once.
+// discoverTypes finds the types of the queries on all clusters concurrently.
 func (w *watcher) discoverTypes() ([][]*meta.RESTMapping, error) {
 	types, errs := make([][]*meta.RESTMapping, len(w.clusters)), make([]error, len(w.clusters))
 	var asked sync.WaitGroup
@@ -179,8 +181,8 @@ func (w *watcher) discoverTypes() ([][]*meta.RESTMapping, error) {
 	return types, errors.Join(errs...)
 }
 
-// chooseNamespaces sets the namespaces to watch: those of the flags, or the context's. A flag that
-// names one for types without namespaces is an error of the command line.
+// chooseNamespaces sets the namespaces to watch: those of the flags, or the namespace of the
+// context. A namespace flag for types without namespaces is an error of the command line.
 func (c *watchedCluster) chooseNamespaces(all bool, named []string, types []*meta.RESTMapping) error {
 	namespace, err := c.cluster.namespace()
 	if err != nil {
@@ -218,7 +220,7 @@ func (c *watchedCluster) addTypes(
 		}
 		if slices.ContainsFunc(c.types,
 			func(other *watchedType) bool { return other.of == t.of && other.name == t.name }) {
-			continue // the same type by another of its names
+			continue // the same type by another name
 		}
 		selection := tidings.Selection{AllNamespaces: true, Labels: o.labels, Fields: o.fields}
 		if t.namespaced && len(c.namespaces) > 0 {
@@ -249,7 +251,7 @@ func (w *watcher) run(ctx context.Context) error {
 		err = w.o.interrupted()
 	}
 	w.printer.screen.SetStatus("")
-	if err == nil && w.recorder != nil { // informers that stop leave nothing
+	if err == nil && w.recorder != nil { // before the shutdown: it drops the records
 		err = w.writeRecording("the end of tidings record")
 	}
 	stopping, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
@@ -275,7 +277,7 @@ func (w *watcher) start(ctx context.Context) (err error) {
 		}
 	}
 	if w.recorder != nil {
-		ctx = context.WithoutCancel(ctx) // Ctrl-C ends the informers after they are written
+		ctx = context.WithoutCancel(ctx) // Ctrl-C ends the informers after the file is written
 	}
 	for _, c := range w.clusters {
 		if err := c.factory.Start(ctx); err != nil {
@@ -303,7 +305,7 @@ func (w *watcher) receive(t *watchedType, c view.Change) {
 	}
 }
 
-// loop checks the informers until there is a reason to end.
+// loop checks the informers until the watch ends.
 func (w *watcher) loop(ctx context.Context) error {
 	ticker := time.NewTicker(checkEvery)
 	defer ticker.Stop()
@@ -341,7 +343,7 @@ func (w *watcher) loop(ctx context.Context) error {
 	}
 }
 
-// check prints the progress of the first lists, and then changes of the informers' states.
+// check prints the progress of the first lists, and later the changes of the informers' states.
 func (w *watcher) check(now time.Time) error {
 	if w.synced {
 		w.arm()
@@ -365,7 +367,7 @@ func (w *watcher) check(now time.Time) error {
 	return nil
 }
 
-// arm lets the goal be reached once the handlers have received the initial objects.
+// arm arms the goal once the handlers have received the initial objects.
 func (w *watcher) arm() {
 	if w.goal == nil || w.armed {
 		return

@@ -21,21 +21,21 @@ import (
 )
 
 const (
-	// UserAgent is that of the controllers and the users.
+	// UserAgent is the user agent of the controllers and the users.
 	UserAgent = "tidings-fleet"
-	// workers is how many calls of each controller run at a time.
+	// workers is the number of concurrent calls of each controller.
 	workers = 4
-	// longestWait bounds the time until a failed call or watch is tried again, so that the
-	// cluster goes on soon after its server has come back.
+	// longestWait bounds the time until a failed call or watch is tried again. The cluster then
+	// proceeds soon after its server has come back.
 	longestWait = 2 * time.Second
 )
 
-// cluster is what the controllers and the users have in common.
+// cluster has the clients and informers that the controllers and the users share.
 type cluster struct {
 	logger  *slog.Logger
 	factory *tidings.Factory
 	guard   *controller.Guard
-	slots   *controller.Slots // nil: the controllers are not divided
+	slots   *controller.Slots // nil if the controllers are not divided
 	client  kubernetes.Interface
 	dynamic dynamic.NamespaceableResourceInterface // of the databases
 
@@ -47,7 +47,7 @@ type cluster struct {
 }
 
 // newCluster makes the clients and the informers for a server. With slots, the informers hold the
-// objects of these, and all nodes.
+// objects of these slots, and all nodes.
 func newCluster(
 	config *rest.Config, logger *slog.Logger, slots *controller.Slots,
 ) (*cluster, error) {
@@ -104,13 +104,13 @@ func isAlive[T tidings.Object](r controller.Request[T]) bool {
 	return !r.Gone && r.Object.GetDeletionTimestamp() == nil
 }
 
-// deleter is what objects are deleted with: a typed client of one resource and namespace.
+// deleter is the method of typed clients, of one resource and namespace, that deletes objects.
 type deleter interface {
 	Delete(ctx context.Context, name string, o metav1.DeleteOptions) error
 }
 
-// remove deletes an object, and no later one of its name. An object that does not exist is no
-// error.
+// remove deletes an object, but not a later one with its name. It returns no error for an object
+// that does not exist.
 func remove(
 	ctx context.Context, client deleter, obj metav1.Object, o metav1.DeleteOptions,
 ) error {

@@ -35,7 +35,7 @@ func (c *cluster) reconcileDatabase(
 	return done, err
 }
 
-// phaseOf returns the phase of a database, "" if it has none.
+// phaseOf returns the phase of a database, "" without one.
 func phaseOf(database *unstructured.Unstructured) string {
 	phase, _, _ := unstructured.NestedString(database.Object, "status", "phase")
 	return phase

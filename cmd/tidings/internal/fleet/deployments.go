@@ -18,8 +18,8 @@ import (
 type app struct {
 	*cluster
 	deployment *appsv1.Deployment
-	set        *appsv1.ReplicaSet   // that of the deployment's template; nil if it has none
-	old        []*appsv1.ReplicaSet // the others, by revision
+	set        *appsv1.ReplicaSet   // of the deployment's template; nil if there is none
+	old        []*appsv1.ReplicaSet // the other ones, by revision
 }
 
 func (c *cluster) newDeployments() (controller.Runner, error) {
@@ -27,7 +27,7 @@ func (c *cluster) newDeployments() (controller.Runner, error) {
 		controller.Owns[*appsv1.Deployment](c.sets)), c.reconcileDeployment)
 }
 
-// reconcileDeployment makes one step of a rollout. The change of a replica set leads to the next
+// reconcileDeployment makes one step of a rollout. The changes of replica sets lead to the next
 // one.
 func (c *cluster) reconcileDeployment(
 	ctx context.Context, r controller.Request[*appsv1.Deployment],
@@ -46,8 +46,8 @@ func (c *cluster) reconcileDeployment(
 	return done, nil
 }
 
-// newApp finds the replica sets of a deployment. A template that has none gets one, without pods,
-// unless the rollout is paused.
+// newApp finds the replica sets of a deployment. For a template without a replica set it makes one,
+// without pods, unless the rollout is paused.
 func (c *cluster) newApp(ctx context.Context, d *appsv1.Deployment) *app {
 	a := &app{cluster: c, deployment: d}
 	name := setName(d)
@@ -75,8 +75,8 @@ func (a *app) sets() []*appsv1.ReplicaSet {
 	return append(slices.Clip(a.old), a.set)
 }
 
-// revision returns the revision of the deployment's template: the newest of all. An old template
-// that comes back gets a new revision.
+// revision returns the revision of the deployment's template, which is higher than all others. An
+// old template that is used again gets a new revision.
 func (a *app) revision() int {
 	newest := 0
 	if len(a.old) > 0 {
@@ -88,12 +88,12 @@ func (a *app) revision() int {
 	return newest + 1
 }
 
-// surge is how many pods more than wanted a rollout may create.
+// surge is the number of pods beyond the wanted ones that a rollout may create.
 const surge = 1
 
-// sizes returns how many pods each of sets is to have. A rollout moves them to the last one:
-// that one grows while there are not too many pods, and the others lose the pods that are not
-// ready or not needed.
+// sizes returns the wanted number of pods of each of sets. A rollout moves pods to the last set.
+// That set grows while there are not too many pods. The others lose the pods that are not ready or
+// not needed.
 func (a *app) sizes() []int32 {
 	sets, want := a.sets(), replicas(a.deployment.Spec.Replicas)
 	sizes := make([]int32, len(sets))
@@ -119,13 +119,13 @@ func (a *app) sizes() []int32 {
 	return sizes
 }
 
-// readyOf returns how many pods of a replica set are ready and not about to be deleted.
+// readyOf returns the number of pods of a replica set that are ready and not about to be deleted.
 func readyOf(set *appsv1.ReplicaSet) int32 {
 	return min(set.Status.ReadyReplicas, replicas(set.Spec.Replicas))
 }
 
-// pausedSizes are the sizes during a paused rollout, which moves no pod: the last replica set
-// grows with the deployment, and shrinks first.
+// pausedSizes returns the sizes during a paused rollout, which moves no pod: the last replica set
+// grows with the deployment, and the newest sets shrink first.
 func pausedSizes(sets []*appsv1.ReplicaSet, left int32) (sizes []int32) {
 	for i, set := range sets {
 		size := left
@@ -138,7 +138,7 @@ func pausedSizes(sets []*appsv1.ReplicaSet, left int32) (sizes []int32) {
 	return sizes
 }
 
-// writeSets writes the sizes of the replica sets, and the revision of that of the template.
+// writeSets writes the sizes of the replica sets, and the revision of the template's replica set.
 func (a *app) writeSets(ctx context.Context) (err error) {
 	client, sizes := a.client.AppsV1().ReplicaSets(a.deployment.Namespace), a.sizes()
 	for i, set := range a.sets() {
@@ -214,10 +214,10 @@ func (a *app) writeStatus(ctx context.Context) error {
 	return err
 }
 
-// maxReplicasWanted bounds the pods of a deployment or a replica set, whatever its spec says.
+// maxReplicasWanted bounds the pods of a deployment or a replica set, regardless of its spec.
 const maxReplicasWanted = 500
 
-// replicas returns how many pods the field of a specification asks for.
+// replicas returns the number of pods that a field of a specification requests.
 func replicas(field *int32) int32 {
 	return min(max(0, *cmp.Or(field, new(int32(1)))), maxReplicasWanted)
 }

@@ -23,15 +23,15 @@ import (
 type Options struct {
 	// Seed starts the generator of random numbers.
 	Seed uint64
-	// Pods is how many pods Populate creates, and about how many there are later; less than 1
-	// means 1.
+	// Pods is the number of pods that Populate creates, and the approximate number later; less than
+	// 1 means 1.
 	Pods int
-	// Namespaces is how many Populate creates; 0 is one for 250 pods.
+	// Namespaces is the number of namespaces that Populate creates; 0 means one for 250 pods.
 	Namespaces int
-	// Written says that replicas run the controllers (see NewReplica), and counts the writes of all.
-	// nil: Manager runs the controllers.
+	// Written reports the number of all writes where replicas run the controllers (see NewReplica);
+	// nil means that Manager runs the controllers.
 	Written func() uint64
-	// Logger receives what goes wrong; nil is slog.Default().
+	// Logger receives warnings and errors; nil is slog.Default().
 	Logger *slog.Logger
 }
 
@@ -42,7 +42,7 @@ type Fleet struct {
 	rng        *rand.Rand
 	templates  templates
 	namespaces []string
-	nodes      []string // their names
+	nodes      []string // names of the nodes
 	apps       []string // the keys of the deployments that Populate has created
 	factory    *tidings.Factory
 }
@@ -52,9 +52,9 @@ const (
 	podsPerNode      = 30
 	maxNamespaces    = 200
 	maxReplicas      = 24
-	// appsPerDatabase is how many deployments there are for one with a database.
+	// appsPerDatabase is the number of deployments for each one with a database.
 	appsPerDatabase = 3
-	// streamOfSeed is the second half of the generator's seed, any fixed number.
+	// streamOfSeed is the second half of the generator's seed, an arbitrary constant.
 	streamOfSeed = 0x7469_6469_6e67_73
 )
 
@@ -67,7 +67,7 @@ func New(server *apisim.Server, o Options) *Fleet {
 // Namespace returns one of the fleet's namespaces. It may be called after Populate.
 func (f *Fleet) Namespace() string { return f.namespaces[0] }
 
-// Populate creates the objects, owners before their dependents. No time in them is before now.
+// Populate creates the objects, owners before their dependents. Their times are not before now.
 func (f *Fleet) Populate(ctx context.Context, now time.Time) (err error) {
 	now = now.Truncate(time.Second)
 	if f.templates, err = readTemplates(); err != nil {
@@ -108,7 +108,7 @@ func (f *Fleet) create(ctx context.Context, objects ...runtime.Object) error {
 	return nil
 }
 
-// createApp creates the deployment with an index, with running pods.
+// createApp creates the deployment with index i, with running pods.
 func (f *Fleet) createApp(ctx context.Context, i int, size int32, now time.Time) error {
 	namespace := f.namespaces[i%len(f.namespaces)]
 	d := f.newDeployment(namespace, numbered(appNames, i/len(f.namespaces)), size, now)
@@ -150,9 +150,9 @@ func (f *Fleet) createApp(ctx context.Context, i int, size int32, now time.Time)
 func (f *Fleet) Health() []tidings.Health { return f.factory.Health() }
 
 // Manager returns a manager of the cluster's controllers, unless replicas run them. While it runs,
-// nodes send heartbeats, and users write, while there are fewer than so many writes a second, those of
-// the controllers included; 0 is neither. Call it after Populate. Of several managers, one runs at a
-// time.
+// nodes send heartbeats. Users write while there are fewer than perSecond writes a second, those of
+// the controllers included. With 0, neither nodes nor users write. Call it after Populate. Run one
+// such manager at a time.
 func (f *Fleet) Manager(perSecond float64) (*controller.Manager, error) {
 	c, err := newCluster(f.server.Config(), f.o.Logger, nil)
 	if err != nil {
@@ -174,8 +174,8 @@ func (f *Fleet) Manager(perSecond float64) (*controller.Manager, error) {
 	return c.newManager(runners)
 }
 
-// NewReplica returns a manager of the cluster's controllers for the slots of one of several processes,
-// and its factory. Slots are by namespace.
+// NewReplica returns a manager of the cluster's controllers for the slots of one of several
+// processes, and its factory. Slots are by namespace.
 func NewReplica(
 	config *rest.Config, logger *slog.Logger, slots *controller.Slots,
 ) (*controller.Manager, *tidings.Factory, error) {
@@ -187,10 +187,10 @@ func NewReplica(
 	return manager, c.factory, err
 }
 
-// newRunner makes a part of a manager.
+// newRunner makes one runner of a manager.
 type newRunner func() (controller.Runner, error)
 
-// controllers returns what may be divided among replicas.
+// controllers returns the controllers that may be divided among replicas.
 func (c *cluster) controllers() []newRunner {
 	return []newRunner{c.newDeployments, c.newReplicaSets, c.newPods, c.newDatabases}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// orphans returns a secondary of owners: one that is gone leads to its dependents. One that has only
-// changed leads to none.
+// orphans returns a secondary of owners: the deletion of an owner leads to its dependents, and any
+// other change to none.
 func orphans[T, O tidings.Object](
 	owners *tidings.Informer[O], dependents *tidings.Informer[T],
 ) controller.Secondary[T] {
@@ -37,7 +37,7 @@ func isCached[O tidings.Object](in tidings.Lister[O], of metav1.Object) bool {
 }
 
 // isOrphan reports whether the owner of an object is gone. The informer of the owners may be behind
-// that of the dependents, so that the server has the last word. Owners of another kind do not count.
+// that of the dependents, so the server decides. Owners of another kind do not count.
 func isOrphan[O tidings.Object](
 	ctx context.Context, c *cluster, of metav1.Object, owners *tidings.Informer[O],
 	kind, resource string,

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// writesPerHeartbeat is how many writes there are for one heartbeat of a node.
+	// writesPerHeartbeat is the number of writes for each heartbeat of a node.
 	writesPerHeartbeat = 7
 	// longestPeriod bounds the time between the heartbeats of a node.
 	longestPeriod = time.Hour
 )
 
-// newNodes returns the controller that sends the heartbeats of so many nodes. perSecond is the
+// newNodes returns the controller that sends the heartbeats of a number of nodes. perSecond is the
 // rate of all writes.
 func (c *cluster) newNodes(nodes int, perSecond float64) (controller.Runner, error) {
 	seconds := min(writesPerHeartbeat*float64(nodes)/perSecond, longestPeriod.Seconds())

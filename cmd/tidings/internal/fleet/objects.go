@@ -38,7 +38,7 @@ const (
 //go:embed manifests.yaml
 var manifests []byte
 
-// templates are the objects of manifests.yaml. Those of a fleet are copies of them.
+// templates are the objects of manifests.yaml, of which the objects of a fleet are copies.
 type templates struct {
 	definition, database *unstructured.Unstructured
 	namespace            *corev1.Namespace
@@ -66,7 +66,7 @@ var (
 		"login-gateway mail-worker orders-api pricing-sync reviews-api session-cache stock-sync")
 )
 
-// numbered returns the i-th of names, with a number once they are used up.
+// numbered returns the i-th of names, with a number after the end of names.
 func numbered(names []string, i int) string {
 	if i < len(names) {
 		return names[i]
@@ -74,7 +74,7 @@ func numbered(names []string, i int) string {
 	return fmt.Sprintf("%s-%d", names[i%len(names)], i/len(names)+1)
 }
 
-// randomName returns characters as the API server generates them in names.
+// randomName returns random characters like those in names that the API server generates.
 func randomName(rng *mathrand.Rand, length int) string {
 	name := make([]byte, length)
 	for i := range name {
@@ -179,19 +179,19 @@ func instance(database *unstructured.Unstructured, i int) string {
 	return fmt.Sprintf("%s-%d", database.GetName(), i)
 }
 
-// hashOf returns ten characters that stand for a value.
+// hashOf returns ten characters of a hash of a value.
 func hashOf(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
-		panic(err) // the types of the API have a form in JSON
+		panic(err) // the types of the API can be encoded
 	}
 	hash := fnv.New64a()
-	hash.Write(data) //nolint:errcheck // a hash takes everything
+	hash.Write(data) //nolint:errcheck // a hash returns no error
 	return rand.SafeEncodeString(fmt.Sprintf("%010d", hash.Sum64()%1e10))
 }
 
-// setName returns the name of the replica set of a deployment's template. A create that is
-// repeated, because its answer was lost, finds the name taken.
+// setName returns the name of the replica set of a deployment's template. If the answer to a create
+// is lost, its repetition finds the name taken.
 func setName(d *appsv1.Deployment) string { return d.Name + "-" + hashOf(d.Spec.Template) }
 
 // newReplicaSet returns the replica set of a deployment's template, without pods.
@@ -216,7 +216,7 @@ func newReplicaSet(d *appsv1.Deployment, revision int) *appsv1.ReplicaSet {
 	return set
 }
 
-// annotate sets the annotations of a replica set from which kubectl reads the history.
+// annotate sets the annotations of a replica set that kubectl shows as the history.
 func annotate(set *appsv1.ReplicaSet, d *appsv1.Deployment, revision int) {
 	metav1.SetMetaDataAnnotation(&set.ObjectMeta, revisionAnnotation, strconv.Itoa(revision))
 	delete(set.Annotations, causeAnnotation)

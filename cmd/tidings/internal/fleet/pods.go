@@ -16,13 +16,13 @@ import (
 	"github.com/tidings-go/tidings/controller/objects"
 )
 
-// startTime is how long the containers of a pod take to start.
+// startTime is the time in which the containers of a pod start.
 const startTime = 150 * time.Millisecond
 
-// kubelet is the scheduler and the kubelet of all nodes.
+// kubelet acts as the scheduler and as the kubelet of all nodes.
 type kubelet struct {
 	*cluster
-	starts sync.Map // by UID of the pods whose containers start, the time at which they have
+	starts sync.Map // time at which the containers of a pod have started, by UID
 }
 
 func (c *cluster) newPods() (controller.Runner, error) {
@@ -42,7 +42,7 @@ func (k *kubelet) reconcile(
 		k.starts.Delete(pod.UID)
 		return done, nil
 	case pod.DeletionTimestamp != nil:
-		return done, remove(ctx, client, pod, *metav1.NewDeleteOptions(0)) // its grace ends
+		return done, remove(ctx, client, pod, *metav1.NewDeleteOptions(0)) // the grace period ends
 	}
 	isGarbage, err := isOrphan(ctx, k.cluster, pod, k.sets, "ReplicaSet", "replicasets")
 	switch {
@@ -88,7 +88,8 @@ func (k *kubelet) schedule(ctx context.Context, pod *corev1.Pod) error {
 	}, metav1.CreateOptions{})
 }
 
-// startContainers starts the containers of a pod that is on a node. address is any number.
+// startContainers starts the containers of a pod that is on a node. address is any number, for the
+// IP address.
 func startContainers(pod *corev1.Pod, address uint32, now time.Time) {
 	status := &pod.Status
 	status.Phase = corev1.PodRunning
@@ -132,7 +133,7 @@ func setContainers(
 	setCondition(pod, corev1.PodReady, ready, now)
 }
 
-// setCondition sets a condition to a status that it does not have.
+// setCondition sets a condition to a new status, with now as the time of the transition.
 func setCondition(
 	pod *corev1.Pod, kind corev1.PodConditionType, status corev1.ConditionStatus, now time.Time,
 ) {

@@ -19,8 +19,8 @@ func (c *cluster) newReplicaSets() (controller.Runner, error) {
 		controller.Owns[*appsv1.ReplicaSet](c.pods), orphans(c.deployments, c.sets)), c.reconcileReplicaSet)
 }
 
-// reconcileReplicaSet creates the pods that a replica set lacks, or deletes those that are too
-// many, and writes its status. It deletes a replica set whose deployment is gone.
+// reconcileReplicaSet creates the missing pods of a replica set, or deletes surplus ones, and
+// writes its status. It deletes a replica set whose deployment is gone.
 func (c *cluster) reconcileReplicaSet(
 	ctx context.Context, r controller.Request[*appsv1.ReplicaSet],
 ) (done controller.Result, err error) {

@@ -11,11 +11,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// reasonComplete is the reason of a rollout that is complete, as Kubernetes writes it.
+// reasonComplete is Kubernetes' reason of a rollout that is complete.
 const reasonComplete = "NewReplicaSetAvailable"
 
-// conditions returns the conditions of a deployment that is to have a status. A rollout that was
-// complete stays so until the next template.
+// conditions returns the conditions of a deployment for its next status. A complete rollout remains
+// complete until the template changes.
 func conditions(
 	d *appsv1.Deployment, status appsv1.DeploymentStatus, now time.Time,
 ) []appsv1.DeploymentCondition {
@@ -60,7 +60,7 @@ func conditions(
 	return next
 }
 
-// maxUnavailable returns how many pods of a deployment may be missing.
+// maxUnavailable returns the number of pods of a deployment that may be unavailable.
 func maxUnavailable(d *appsv1.Deployment) int32 {
 	if d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return 0
@@ -70,6 +70,6 @@ func maxUnavailable(d *appsv1.Deployment) int32 {
 		limit = *cmp.Or(update.MaxUnavailable, &limit)
 	}
 	want := int(replicas(d.Spec.Replicas))
-	missing, _ := intstr.GetScaledValueFromIntOrPercent(&limit, want, false) // 0 if it is not valid
+	missing, _ := intstr.GetScaledValueFromIntOrPercent(&limit, want, false) // 0 for an invalid limit
 	return int32(min(max(0, missing), maxReplicasWanted))
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/tidings-go/tidings/controller/objects"
 )
 
-// signature is the annotation of the specs that users write. It has another value after another
-// client has changed the spec: then users leave it as it is.
+// signature is the annotation of the specs that users write. It does not match a spec that another
+// client has changed. Users leave such a deployment unchanged.
 const signature = "fleet.example/spec-hash"
 
 func sign(d *appsv1.Deployment) {
@@ -30,16 +30,16 @@ func sign(d *appsv1.Deployment) {
 
 func isSigned(d *appsv1.Deployment) bool { return d.Annotations[signature] == hashOf(d.Spec) }
 
-// mostCounted is how many seconds users wait at most, after a time of many writes.
+// mostCounted is the longest wait of users after a period of many writes, in seconds.
 const mostCounted = 20
 
-// users change the cluster, and leave it to the controllers to react. They run as one of the
-// controllers of a manager.
+// users change the cluster, to which the controllers react. They run as one of the controllers of a
+// manager.
 type users struct {
 	*cluster
 	rng       *rand.Rand
 	apps      []string // the keys of the deployments that Populate has created
-	size      int      // about how many pods there are to be
+	size      int      // approximate number of pods
 	perSecond float64
 	written   func() uint64 // counts the writes of users and controllers
 }
@@ -54,10 +54,10 @@ func newUsers(f *Fleet, c *cluster, perSecond float64) *users {
 	return u
 }
 
-// Name returns what the manager calls the users.
+// Name returns the name of the users in the manager.
 func (u *users) Name() string { return "users" }
 
-// Health says that users have no state of their own.
+// Health returns a constant: users have no state of their own.
 func (u *users) Health() controller.Health {
 	return controller.Health{Name: u.Name(), State: controller.StateRunning}
 }
@@ -73,10 +73,10 @@ func (u *users) RunTerm(ctx context.Context, _ controller.Term) error {
 	}
 	most := 1 + int(mostCounted*u.perSecond)
 	limiter := rate.NewLimiter(rate.Limit(u.perSecond), most)
-	limiter.AllowN(time.Now(), most) // none in advance
+	limiter.AllowN(time.Now(), most) // no writes in advance
 	for counted := u.written(); ; {
 		sent := u.written()
-		writes := max(1, sent-counted) // an act may find nothing to do
+		writes := max(1, sent-counted) // an act without a write counts too
 		counted = sent
 		if limiter.WaitN(ctx, min(int(writes), most)) != nil {
 			return nil
@@ -87,19 +87,19 @@ func (u *users) RunTerm(ctx context.Context, _ controller.Term) error {
 	}
 }
 
-// act is what users do next. The seed decides it; what it leads to depends on the state of the
+// act is the next act of the users. The seed determines it; its effect depends on the state of the
 // cluster.
 type act struct {
-	roll int     // chooses what to do, of a thousand
+	roll int     // chooses the kind of act, of a thousand
 	app  string  // the key of a deployment
-	pick float64 // chooses one of several, from 0 to 1
+	pick float64 // chooses one of several objects or values, from 0 to 1
 }
 
 func (u *users) next() act {
 	return act{u.rng.IntN(1000), u.apps[u.rng.IntN(len(u.apps))], u.rng.Float64()}
 }
 
-// act does something, unless what it needs does not exist.
+// act carries out an act, or does nothing if an object for it is missing.
 func (u *users) act(ctx context.Context, a act) error {
 	switch {
 	case a.roll < 467:
@@ -141,7 +141,7 @@ func (u *users) failOver(ctx context.Context, a act) error {
 func (u *users) podsOf(app string) (pods []*corev1.Pod) {
 	d, err := u.deployments.Lister().Get(app)
 	if err != nil {
-		return nil // it was deleted
+		return nil // the deployment was deleted
 	}
 	for _, set := range u.sets.Lister().Controlled(d.UID) {
 		for _, pod := range u.pods.Lister().Controlled(set.UID) {
@@ -188,7 +188,7 @@ func (u *users) release(d *appsv1.Deployment, _ act) {
 	d.Spec.Template.Spec.Containers[0].Image = image(d.Namespace, d.Name, revision(d)+1)
 }
 
-// scale brings the number of all pods closer to that of the beginning.
+// scale brings the number of all pods closer to the initial one.
 func (u *users) scale(d *appsv1.Deployment, a act) {
 	by := 1 + int32(a.pick*3)
 	if u.pods.Lister().Len() >= u.size && *d.Spec.Replicas > by {

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// constructors returns the constructors of informers that files of a directory use.
+// constructors returns the constructors of informers in the files of a directory.
 func constructors(directory string, files []string) (found []string, err error) {
 	for _, name := range files {
 		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(directory, name), nil,
@@ -33,8 +33,8 @@ func constructors(directory string, files []string) (found []string, err error) 
 	return slices.Compact(found), nil
 }
 
-// informerNames returns the names by which a file knows client-go's informers, with the last
-// element of their paths.
+// informerNames returns the names of client-go's informer packages in a file, with the last element
+// of their paths.
 func informerNames(file *ast.File) map[string]string {
 	names := map[string]string{}
 	for _, spec := range file.Imports {
@@ -51,8 +51,8 @@ func informerNames(file *ast.File) map[string]string {
 	return names
 }
 
-// isConstructor reports whether a function of client-go makes informers, or the reflector below
-// one.
+// isConstructor reports whether the function of client-go with a name makes an informer, or a
+// reflector below an informer.
 func isConstructor(name string) bool {
 	return name == "New" || strings.HasPrefix(name, "New") &&
 		(strings.Contains(name, "Informer") || strings.Contains(name, "Reflector"))

@@ -17,7 +17,7 @@ const (
 	tidings  = "github.com/tidings-go/tidings/"
 )
 
-// Paths are the packages of client-go that Tidings has drop-ins for.
+// Paths are the packages of client-go for which Tidings has drop-ins.
 var Paths = []string{
 	clientGo + "dynamic/dynamicinformer", clientGo + "informers",
 	clientGo + "metadata/metadatainformer", clientGo + "tools/cache",
@@ -25,23 +25,23 @@ var Paths = []string{
 
 // Package is a package that imports client-go's informers.
 type Package struct {
-	// Path is its import path.
+	// Path is the import path of the package.
 	Path string
-	// Module is the path of its module, Version that module's version; Main says that it is the
-	// module of the working directory, which has no version.
+	// Module is the path of its module, Version the version of the module. Main reports whether it
+	// is the module of the working directory, which has no version.
 	Module, Version string
 	Main            bool
 	// Imports are the packages of client-go, without "k8s.io/client-go/", in order.
 	Imports []string
-	// Makes are the constructors of informers that it uses, in order, as in
+	// Makes are the constructors of informers that the package uses, in order, as in
 	// "cache.NewSharedIndexInformer".
 	Makes []string
 }
 
-// listed is a package in the words of `go list -json`.
+// listed is a package in the output of `go list -json`.
 type listed struct {
 	Dir, ImportPath string
-	DepOnly         bool // it was not asked for
+	DepOnly         bool // not matched by a pattern
 	Module          *struct {
 		Path, Version string
 		Main          bool
@@ -51,12 +51,12 @@ type listed struct {
 	TestGoFiles, XTestGoFiles          []string
 }
 
-// Find returns the packages that import client-go's informers, among those of patterns and all that
-// they import: those of the main module first, then by module and path. It runs the go command in
-// a directory.
+// Find returns the packages that import client-go's informers, among those of patterns and all
+// their dependencies: those of the main module first, then by module and path. It runs the go
+// command in a directory.
 func Find(ctx context.Context, directory string, patterns ...string) ([]Package, error) {
 	const fields = "Dir,ImportPath,DepOnly,Module,Imports,TestImports,XTestImports,GoFiles,CgoFiles," +
-		"TestGoFiles,XTestGoFiles" // those of listed
+		"TestGoFiles,XTestGoFiles" // the fields of listed
 	args := append([]string{"list", "-deps", "-json=" + fields, "--"}, patterns...)
 	list := exec.CommandContext(ctx, "go", args...)
 	list.Dir = directory
@@ -90,7 +90,7 @@ func Find(ctx context.Context, directory string, patterns ...string) ([]Package,
 	return found, nil
 }
 
-// examine returns what a package imports and makes. A package without Imports is not of interest.
+// examine returns the package with its Imports and Makes. Find ignores a package without Imports.
 func (l listed) examine() (Package, error) {
 	p := Package{Path: l.ImportPath}
 	if l.Module == nil || !l.Module.Main && (strings.HasPrefix(l.ImportPath, clientGo) ||
@@ -118,7 +118,7 @@ func (l listed) examine() (Package, error) {
 	return p, err
 }
 
-// isInformers reports whether a path is one of Paths, or of a group below informers.
+// isInformers reports whether a path is one of Paths, or that of a group below informers.
 func isInformers(path string) bool {
 	return slices.Contains(Paths, path) || strings.HasPrefix(path, clientGo+"informers/")
 }

@@ -13,7 +13,7 @@ const (
 	CodeUsage = 2
 )
 
-// The exit statuses of a command that did not run, as shells have them.
+// The exit statuses of a command that did not run, in the convention of shells.
 const (
 	StatusNotExecutable = 126
 	StatusNotFound      = 127
@@ -37,11 +37,11 @@ func isUsage(err error) bool {
 type StatusError struct {
 	// Status is the exit code of this program.
 	Status int
-	// Err says why the command did not run; nil after a command that ran.
+	// Err is the reason why the command did not run; nil after a command that ran.
 	Err error
 }
 
-// Error says why the command did not run, or names the status.
+// Error returns the reason why the command did not run, or a text with its status.
 func (e *StatusError) Error() string {
 	if e.Err == nil {
 		return fmt.Sprintf("the command ended with the exit status %d", e.Status)
@@ -49,7 +49,7 @@ func (e *StatusError) Error() string {
 	return e.Err.Error()
 }
 
-// Unwrap returns the reason.
+// Unwrap returns the reason why the command did not run.
 func (e *StatusError) Unwrap() error { return e.Err }
 
 // Code returns the exit code for an error.
@@ -66,8 +66,8 @@ func Code(err error) int {
 	return CodeFault
 }
 
-// Message returns the text to print for an error of a command, as in "tidings watch": one line,
-// and for an error of the command line a hint at the help.
+// Message returns the text to print for an error of a command, as in "tidings watch". It is one
+// line; an error of the command line has a second one with a hint at the help.
 func Message(err error, command string) string {
 	message := "tidings: " + OneLine(err.Error())
 	if isUsage(err) {

@@ -20,13 +20,14 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Target is the cluster of a command, in the words of the kubeconfig.
+// Target is the cluster of a command, as the kubeconfig describes it.
 type Target struct {
-	// Server is its address, Context and User are names in the kubeconfig; "" means unknown.
+	// Server is the address of the cluster. Context and User are names in the kubeconfig; "" means
+	// unknown.
 	Server, Context, User string
-	// Configured says whether a kubeconfig, a flag or the pod of the command names the server.
+	// Configured reports whether a kubeconfig, a flag or the pod of the command names the server.
 	Configured bool
-	// ClusterScoped says that the requested objects have no namespace.
+	// ClusterScoped reports whether the requested objects have no namespace.
 	ClusterScoped bool
 	// Kubeconfig is the file, or the files, that were read.
 	Kubeconfig string
@@ -37,8 +38,8 @@ type NotKubernetesError string
 
 func (e NotKubernetesError) Error() string { return "the server answers with " + string(e) }
 
-// Explain returns err with a line that says what to do about it. An error that it cannot explain
-// keeps its text, in one line.
+// Explain returns err with a line that describes the problem and its remedy. An error that it
+// cannot explain keeps its text, in one line.
 func (t Target) Explain(err error) error {
 	if err == nil || isUsage(err) {
 		return err
@@ -110,7 +111,7 @@ func (t Target) ofUser() string {
 	return fmt.Sprintf(" of user %q", t.User)
 }
 
-// forbidden returns a line about a missing permission and how to check it.
+// forbidden returns a line about a missing permission and a command that checks it.
 func (t Target) forbidden(err error) string {
 	sourceErr, ok := errors.AsType[*source.Error](err)
 	if !ok {
@@ -143,11 +144,10 @@ func resourceOf(err error) string {
 	return parts[0] + "." + parts[2]
 }
 
-// Unreachable reports whether err says that the server did not answer.
+// Unreachable reports whether err means that the server did not answer, or cannot be trusted.
 func Unreachable(err error) bool { return unreachable(err) || untrusted(err) }
 
-// Lost reports whether err says that the server does not answer or that a connection
-// to it broke.
+// Lost reports whether err means that the server does not answer or that a connection to it broke.
 func Lost(err error) bool {
 	return Unreachable(err) || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET)

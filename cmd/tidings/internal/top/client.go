@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// requestTimeout bounds how long an answer may take, and maxAnswer its bytes.
+	// requestTimeout bounds the time of an answer, and maxAnswer its size in bytes.
 	requestTimeout = 5 * time.Second
 	maxAnswer      = 64 << 20
 )
@@ -29,13 +29,13 @@ type Client struct {
 	http    http.Client
 }
 
-// NewClient returns a client of the process that messages call name. It calls address before each
-// request, which returns the address of the first page.
+// NewClient returns a client of a process, with its name in messages. Before each request it calls
+// address, which returns the address of the first page.
 func NewClient(name string, address func(ctx context.Context) (*url.URL, error)) *Client {
 	return &Client{name, address, http.Client{Timeout: requestTimeout}}
 }
 
-// JSON returns the JSON form of the first page as the process has sent it.
+// JSON returns the JSON form of the first page, with control characters escaped.
 func (c *Client) JSON(ctx context.Context) (string, error) {
 	body, err := c.get(ctx, "")
 	if err == nil && !json.Valid(body) {
@@ -51,8 +51,8 @@ func (c *Client) Tables(ctx context.Context) (string, error) {
 	return f.tables(), err
 }
 
-// get returns the JSON form of a page; path is relative to the first one. Its errors name the
-// process and the remedy.
+// get returns the JSON form of a page; path is relative to the first page. Errors name the process
+// and the remedy.
 func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 	base, err := c.address(ctx)
 	if err != nil {
@@ -72,7 +72,7 @@ func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 		return nil, problem.Reworded(fmt.Sprintf("%s does not answer: %s: is the program running, and "+
 			"does it serve the pages of package debug there?", c.name, problem.Reason(err)), err)
 	}
-	defer answer.Body.Close() //nolint:errcheck // it was read
+	defer answer.Body.Close() //nolint:errcheck // the body was read
 	switch version := answer.Header.Get(debug.FormHeader); version {
 	case debug.FormVersion:
 	case "":

@@ -11,7 +11,7 @@ import (
 	"github.com/tidings-go/tidings/health"
 )
 
-// The headings of the objects that are written again and again.
+// The headings of the objects that are written repeatedly.
 const fightsHeading, loopsHeading = "Fights", "Loops"
 
 func (s *sheet) controller(f *debug.ControllerFigures) {
@@ -98,13 +98,13 @@ func (s *sheet) writes(f *debug.ControllerFigures) {
 	s.add("writes of its manager: %s", strings.Join(counts, ", "))
 }
 
-// lag returns the mean of measured times and a bound of almost all of them.
+// lag returns the mean of measured times and their 99th percentile, as text.
 func lag(d health.Durations) string {
 	return fmt.Sprintf("%s in the mean, 99 of 100 within %s", view.Short(d.Mean()),
 		view.Short(d.Quantile(0.99)))
 }
 
-// rewrites adds objects whose fields are changed again and again.
+// rewrites adds objects whose fields are changed repeatedly.
 func (s *sheet) rewrites(name string, all []controller.Rewrite) {
 	if len(all) > 0 {
 		s.heading("%s: %d", name, len(all))
@@ -131,7 +131,8 @@ func (s *sheet) calls(all []controller.Call) {
 	}
 }
 
-// call adds a call with its reasons; prefix names its controller, or is "".
+// call adds a call with its reasons; prefix is the text before it, such as the name of its
+// controller.
 func (s *sheet) call(prefix string, c controller.Call) {
 	text := prefix + c.Key + s.ago(", ", c.Began) + ", took " + view.Short(c.Took.Duration)
 	if c.Waited.Duration > 0 {

@@ -16,8 +16,8 @@ import (
 
 type line struct {
 	text    string
-	link    string // the page that Enter opens, "" for none
-	opens   bool   // it is the first line with the link
+	link    string // the page that Enter opens, or ""
+	opens   bool   // the line is the first one with the link
 	heading bool
 	bad     bool
 }
@@ -29,7 +29,7 @@ type sheet struct {
 	lines []line
 }
 
-// detailsOf returns the lines of a page on a screen of a width.
+// detailsOf returns the lines of a page on a screen of the given width.
 func detailsOf(page any, now time.Time, width int) []line {
 	s := &sheet{now: now, width: width}
 	switch page := page.(type) {
@@ -53,7 +53,7 @@ func (s *sheet) heading(format string, args ...any) {
 	s.lines = append(s.lines, line{text: text, heading: true})
 }
 
-// wrap adds a text below an indentation, as many lines as it takes.
+// wrap adds an indented text, in as many lines as it needs.
 func (s *sheet) wrap(l line, indent int) {
 	space := strings.Repeat(" ", indent)
 	words := ansi.Wrap(view.Printable(l.text), max(s.width-indent-2, 10), " ./")
@@ -75,7 +75,7 @@ func (s *sheet) link(page, format string, args ...any) {
 	s.wrap(line{text: fmt.Sprintf(format, args...), link: page, opens: true}, 2)
 }
 
-// ago returns how long ago a time was, after a separator; "" if it is not known.
+// ago returns the time since then as text, after a separator; "" for the zero time.
 func (s *sheet) ago(separator string, then time.Time) string {
 	if then.IsZero() {
 		return ""
@@ -215,7 +215,7 @@ func (s *sheet) key(f *debug.KeyFigures) {
 	}
 }
 
-// cached adds an object and those who wrote its fields.
+// cached adds an object and the managers of its fields.
 func (s *sheet) cached(c debug.Cached) {
 	s.heading("Cached by %s", c.Informer)
 	text := fmt.Sprintf("%s; version %s", c.Type, c.Version)

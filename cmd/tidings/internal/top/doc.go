@@ -1,5 +1,5 @@
 // Package top shows the figures of package debug in a terminal: a [Client] reads the pages of one
-// process as JSON and returns them as text, and [Run] shows them until the user ends it.
+// process as JSON and returns them as text, and [Run] shows them until the user quits.
 //
 //	process ─▶ Client ─┬─▶ Run: model ─▶ screens: problems, informers, handlers, controllers, leases,
 //	                   │                  │           shards
@@ -9,12 +9,13 @@
 // # The screens
 //
 //  1. Every refresh reads the first page, and the page of the open details.
-//  2. Each screen is a table: columns, and rows with the address of a page as a link. Rows with a
-//     problem come first, until the user chooses a column.
-//  3. Details are lines of text. A line may have a link, as that of a key to the page of the key.
-//  4. Ages are those at the time of the process, which its first page names: the clocks of the
-//     two machines are not compared.
-//  5. After a failed refresh, the last figures stay, and a line says what failed.
+//  2. Each screen is a table: columns, and rows with a link, which is the address of a page. Rows
+//     with a problem come first, until the user chooses a column.
+//  3. Details are lines of text. A line may have a link, for example from a key to the page of the
+//     key.
+//  4. Ages are relative to the time of the process on its first page: the clocks of the two
+//     machines are not compared.
+//  5. After a failed refresh, the last figures remain, and a line has the error.
 //  6. Every text of the process passes through view.Printable.
 //
 // # Concurrency properties
@@ -25,5 +26,5 @@
 //
 // # Memory
 //
-// The figures of the last refresh.
+// The figures of the last refresh, and the open pages.
 package top

@@ -8,7 +8,7 @@ import (
 	"github.com/tidings-go/tidings/debug"
 )
 
-// maxSlots bounds the lines of slots.
+// maxSlots is the largest number of lines of slots.
 const maxSlots = 32
 
 func (s *sheet) group(f *debug.GroupFigures) {
@@ -45,7 +45,7 @@ func (s *sheet) group(f *debug.GroupFigures) {
 	s.slots(f)
 }
 
-// slots adds those that move or are uncovered.
+// slots adds the slots that move or are uncovered.
 func (s *sheet) slots(f *debug.GroupFigures) {
 	s.heading("Slots that move or are uncovered")
 	n := 0

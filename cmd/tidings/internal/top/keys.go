@@ -66,7 +66,7 @@ func (m model) typeKey(name, text string) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// back leaves out the filter, or closes the details.
+// back removes the filter, or closes the details.
 func (m model) back() (tea.Model, tea.Cmd) {
 	if m.place().filter != "" {
 		return m.setFilter("")
@@ -80,8 +80,8 @@ func (m model) setFilter(filter string) (tea.Model, tea.Cmd) {
 	return m, m.load()
 }
 
-// sort sorts the rows by the column that begins with a letter. If they are sorted by it, it reverses
-// them.
+// sort sorts the rows by the column that begins with a letter, or reverses them if they are sorted
+// by that column.
 func (m *model) sort(letter byte) {
 	t, _ := m.table()
 	for _, c := range t.columns {
@@ -91,7 +91,7 @@ func (m *model) sort(letter byte) {
 	}
 }
 
-// link returns the page of the row or the line at the cursor.
+// link returns the link of the row or the line at the cursor.
 func (m model) link() string {
 	ids, links := m.shown()
 	if at := m.place().at(ids); at >= 0 {

@@ -13,10 +13,10 @@ import (
 	"github.com/tidings-go/tidings/debug"
 )
 
-// model is what the program shows and what the user has chosen. It reads the client in commands
-// alone.
+// model is the state of the program: the figures, and the choices of the user. Only its commands
+// use the client.
 type model struct {
-	ctx      context.Context // of the commands
+	ctx      context.Context // context of the commands
 	client   *Client
 	interval time.Duration
 	palette  view.Palette
@@ -30,16 +30,16 @@ type model struct {
 		place
 		sorting sorting
 	}
-	opened []details // the last one is shown; none: a screen is
+	opened []details // the last one is shown, or a screen if there are none
 	typing prompt
 	typed  string
 }
 
-// place is where the user is on a screen or in details.
+// place is the position of the user on a screen or in details.
 type place struct {
-	filter string // which rows and lines have to contain
+	filter string // text that the shown rows and lines contain
 	cursor int
-	id     string // of the row or line at the cursor, "" until it was moved
+	id     string // of the row or line at the cursor, "" before the first move
 }
 
 // details are an open page.
@@ -50,7 +50,7 @@ type details struct {
 	err  error // of the last attempt
 }
 
-// prompt says what the user types.
+// prompt is the kind of text that the user types.
 type prompt int
 
 const (
@@ -59,7 +59,8 @@ const (
 	typesKey
 )
 
-// The messages: what a refresh has read, a page with details, and that it is time to refresh.
+// The messages: the result of a refresh, the result of reading a page with details, and the time of
+// a refresh.
 type (
 	refreshed struct {
 		overview debug.Overview
@@ -87,7 +88,7 @@ func (m model) wait() tea.Cmd {
 	}
 }
 
-// refresh reads the first page, and the open one.
+// refresh reads the first page, and the open page.
 func (m model) refresh() tea.Msg {
 	var r refreshed
 	r.err = m.client.read(m.ctx, "", &r.overview)
@@ -97,7 +98,7 @@ func (m model) refresh() tea.Msg {
 	return r
 }
 
-// load returns the command that reads the open page, nil without one.
+// load returns the command that reads the open page, nil if no page is open.
 func (m model) load() tea.Cmd {
 	if len(m.opened) == 0 {
 		return nil
@@ -109,9 +110,10 @@ func (m model) load() tea.Cmd {
 	}
 }
 
-// Update takes a key, figures, the size of the screen, or the time of a refresh.
+// Update handles a message: a key, a paste, figures, the size of the screen, or the time of a
+// refresh.
 func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
-	m.opened = slices.Clone(m.opened) // the model of before stays as it was
+	m.opened = slices.Clone(m.opened) // the previous model must not change
 	switch msg := msg.(type) {
 	case tea.WindowSizeMsg:
 		m.width, m.height = msg.Width, msg.Height
@@ -135,7 +137,7 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 	return m, nil
 }
 
-// answer shows a page, if it is still open.
+// answer stores a page in the open details with its address.
 func (m *model) answer(a answered) {
 	for i, d := range m.opened {
 		if d.address() != a.link {
@@ -148,7 +150,8 @@ func (m *model) answer(a answered) {
 	}
 }
 
-// address returns the address of a page. That of an informer has the keys that contain the filter.
+// address returns the address of a page. The page of an informer has the keys that contain the
+// filter.
 func (d details) address() string {
 	if d.filter != "" && strings.HasPrefix(d.link, "informer?") {
 		return d.link + "&search=" + url.QueryEscape(d.filter)
@@ -156,7 +159,7 @@ func (d details) address() string {
 	return d.link
 }
 
-// open shows the page at a link.
+// open opens the page of a link.
 func (m model) open(link string) (tea.Model, tea.Cmd) {
 	if link == "" {
 		return m, nil
@@ -165,7 +168,7 @@ func (m model) open(link string) (tea.Model, tea.Cmd) {
 	return m, m.load()
 }
 
-// place returns where the user is.
+// place returns the position of the user.
 func (m *model) place() *place {
 	if n := len(m.opened); n > 0 {
 		return &m.opened[n-1].place
@@ -179,8 +182,8 @@ func (m model) table() (table, []row) {
 	return t, matching(t.sorted(s.sorting), s.filter)
 }
 
-// shown returns the ids and the links of the rows or lines that are shown. Lines have the one as
-// the other.
+// shown returns the ids and the links of the rows or lines that are shown. The id of a line is its
+// link.
 func (m model) shown() (ids, links []string) {
 	if n := len(m.opened); n > 0 {
 		for _, l := range m.lines(m.opened[n-1]) {
@@ -195,8 +198,8 @@ func (m model) shown() (ids, links []string) {
 	return ids, links
 }
 
-// at returns the index of the row or line at the cursor: the one with its id that is nearest. It
-// returns -1 without any.
+// at returns the index of the row or line at the cursor: the nearest one with its id, or the one at
+// its index if none has the id. It returns -1 if there are no rows or lines.
 func (p place) at(ids []string) int {
 	cursor := min(p.cursor, len(ids)-1)
 	if p.id == "" {

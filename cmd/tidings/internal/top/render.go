@@ -11,11 +11,11 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// frameLines is how many lines of a screen show no rows: the title, the names of the screens, the
-// note, the names of the columns, and the help.
+// frameLines is the number of lines of a screen besides the rows: the title, the names of the
+// screens, the note, the names of the columns, and the help.
 const frameLines = 5
 
-// space returns how many rows fit on the screen.
+// space returns the number of rows that fit on the screen.
 func (m model) space() int { return max(1, m.height-frameLines) }
 
 // View draws the screen.
@@ -26,7 +26,7 @@ func (m model) View() tea.View {
 	return v
 }
 
-// draw returns the lines of the screen. Each fits.
+// draw returns the lines of the screen. Each line fits.
 func (m model) draw() string {
 	lines := []string{m.title(), m.tabs(), m.note()}
 	if n := len(m.opened); n > 0 {
@@ -66,7 +66,7 @@ func (m model) tabs() string {
 	return strings.Join(tabs, "")
 }
 
-// note returns what the user types, the filter, or what failed.
+// note returns the text that the user types, the error of the last refresh, or the filter.
 func (m model) note() string {
 	switch {
 	case m.typing == typesFilter:
@@ -91,7 +91,7 @@ func (m model) help() string {
 	return "↑↓ move  enter open  / filter  g key  A-Z sort  1-6 screen  q quit"
 }
 
-// drawTable returns the names of the columns and the rows around the chosen one.
+// drawTable returns the names of the columns and the rows around the one at the cursor.
 func (m model) drawTable() []string {
 	t, rows := m.table()
 	if len(rows) == 0 {
@@ -111,7 +111,7 @@ func (m model) drawTable() []string {
 	return lines
 }
 
-// drawDetails returns the lines around the chosen one.
+// drawDetails returns the lines around the one at the cursor.
 func (m model) drawDetails(d details) []string {
 	switch {
 	case d.err != nil:
@@ -122,7 +122,7 @@ func (m model) drawDetails(d details) []string {
 	all := m.lines(d)
 	ids, _ := m.shown()
 	at := m.place().at(ids)
-	from, to := window(at, len(all), m.space()+1) // there are no names of columns
+	from, to := window(at, len(all), m.space()+1) // the line of the names of columns is free
 	var lines []string
 	for i, l := range all[from:to] {
 		text := l.text
@@ -138,9 +138,10 @@ func (m model) drawDetails(d details) []string {
 }
 
 const (
-	// cursorMark is before the chosen row, linkMark before a line that Enter opens.
+	// cursorMark is the mark of the row at the cursor, linkMark the mark of a line that Enter
+	// opens.
 	cursorMark, linkMark = "▶", "›"
-	// margin is the width of the place of a cursorMark.
+	// margin is the width of a cursorMark.
 	margin = 1
 )
 
@@ -154,7 +155,7 @@ func (m model) marked(line string, chosen, bad bool) string {
 	return " " + line
 }
 
-// window returns the part of n lines that is shown, with the chosen one in the middle if possible.
+// window returns the part of n lines that is shown, with the index at in the middle if possible.
 func window(at, n, space int) (from, to int) {
 	from = max(0, min(at-space/2, n-space))
 	return from, min(n, from+space)

@@ -12,30 +12,30 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-// Options say how Run shows the figures.
+// Options are the options of Run.
 type Options struct {
-	// In and Out are the terminal. A nil In is the terminal of the process.
+	// In and Out are the terminal. Nil for In means the terminal of the process.
 	In  io.Reader
 	Out io.Writer
-	// Palette has the colours.
+	// Palette colours the output.
 	Palette view.Palette
-	// Interval is the time between two refreshes, which must be positive.
+	// Interval is the time between two refreshes. It must be positive.
 	Interval time.Duration
 
 	width, height int // the size of the screen in tests
 }
 
-// Run shows the figures of a process until the user ends it or ctx ends. It returns an error if
-// the process does not answer at the beginning; later the screen shows it.
+// Run shows the figures of a process until the user quits or ctx ends. It returns an error if the
+// first request fails; the screen shows the errors of later requests.
 func Run(ctx context.Context, c *Client, o Options) error {
 	_, err := run(ctx, c, o)
 	return err
 }
 
-// run returns the last state of the model.
+// run is Run, and returns the last state of the model.
 func run(ctx context.Context, c *Client, o Options) (model, error) {
 	ctx, stop := context.WithCancel(ctx)
-	defer stop() // the requests end
+	defer stop() // it ends the requests
 	m := model{
 		ctx: ctx, client: c, interval: o.Interval, palette: o.Palette, width: o.width, height: o.height,
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/tidings-go/tidings/debug"
 )
 
-// terminal is a fake terminal: what is written to it is kept, and keys are read from it.
+// terminal is a fake terminal. It keeps the output, and the program reads keys from it.
 type terminal struct {
 	*testing.T
 	keys *io.PipeWriter
@@ -36,7 +36,7 @@ func (s *terminal) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-// press presses keys, and lets the program do what it can, and its frame be drawn.
+// press presses keys, and waits until the program has handled them and drawn its frame.
 func (s *terminal) press(keys string) {
 	s.Helper()
 	for _, key := range keys {
@@ -162,7 +162,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	})
 }
 
-// TestClientErrors names the process, what is wrong, and the remedy.
+// TestClientErrors: the errors name the process, the problem and the remedy.
 func TestClientErrors(t *testing.T) {
 	answer := func(version string, code int, body string) *Client {
 		return clientOf(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -11,7 +11,7 @@ import (
 	"github.com/tidings-go/tidings/health"
 )
 
-// figures are what the screens show: the first page.
+// figures are the figures of the first page, which the screens show.
 type figures struct{ debug.Overview }
 
 // The numbers of the screens.
@@ -31,7 +31,8 @@ func (f figures) screens() []table {
 	}
 }
 
-// informerLink and the others are the pages of debug, relative to the first one.
+// informerLink and the functions below return links to the pages of debug, relative to the first
+// one.
 func informerLink(name string) string   { return "informer?name=" + url.QueryEscape(name) }
 func controllerLink(name string) string { return "controller?name=" + url.QueryEscape(name) }
 func groupLink(lease string) string     { return "group?name=" + url.QueryEscape(lease) }
@@ -53,7 +54,7 @@ func (f figures) problems() table {
 	return t
 }
 
-// hasProblem reports whether one of the problems is of this.
+// hasProblem reports whether one of the problems is of the subject of.
 func (f figures) hasProblem(of string) bool {
 	return slices.ContainsFunc(f.Problems, func(p debug.Problem) bool { return p.Of == of })
 }
@@ -85,7 +86,7 @@ func (f figures) informers() table {
 	return t
 }
 
-// begun returns when the present state began, or the first of its failures in a row.
+// begun returns the time of the first of the present failures, or else the beginning of the state.
 func begun(w health.Watch) time.Time {
 	if !w.FailingSince.IsZero() {
 		return w.FailingSince

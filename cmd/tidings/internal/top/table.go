@@ -16,41 +16,41 @@ import (
 // column is a column of a table. The first letter of its name is the key that sorts by it.
 type column struct {
 	name string
-	// number columns are aligned to the right, and sorted with the largest first.
+	// number columns are aligned to the right, and sorted with the largest number first.
 	number bool
-	// grows columns give way if the screen is narrow, the widest one first.
+	// grows columns are shortened if the screen is narrow, the widest one first.
 	grows bool
-	// wide columns are left out of screens of less than wideScreen.
+	// wide columns are left out on screens narrower than wideScreen.
 	wide bool
 }
 
-// wideScreen is the width from which all columns are shown.
+// wideScreen is the smallest width at which all columns are shown.
 const wideScreen = 100
 
-// cell is a text with the number that it is sorted by, 0 for texts.
+// cell is a text and the number by which it is sorted, 0 for texts.
 type cell struct {
 	text  string
 	order float64
 }
 
 type row struct {
-	id    string // names it among the rows of the screen, from one refresh to the next
+	id    string // identifies the row on its screen across refreshes
 	cells []cell
-	link  string // the page that Enter opens, "" for none
-	bad   bool   // it has a problem
+	link  string // the page that Enter opens, or ""
+	bad   bool   // the row has a problem
 }
 
-// table is what a screen shows.
+// table is the content of a screen.
 type table struct {
 	name    string
 	columns []column
 	rows    []row
-	empty   string // what is said without rows
+	empty   string // the text in the place of the rows
 }
 
 func text(s string) cell { return cell{text: view.Printable(s)} }
 
-// count returns a cell with a number, which is empty for 0.
+// count returns a cell with a number. It is empty for 0.
 func count[N int | int32 | uint64](n N) cell {
 	if n == 0 {
 		return cell{}
@@ -61,7 +61,7 @@ func count[N int | int32 | uint64](n N) cell {
 // number returns a cell with a number, 0 included.
 func number[N int | int32 | uint64](n N) cell { return cell{view.Count(int64(n)), float64(n)} }
 
-// rate returns a cell with a number of events a second, which is empty for 0.
+// rate returns a cell with a number of events a second. It is empty for 0.
 func rate(perSecond float64) cell {
 	switch {
 	case perSecond <= 0:
@@ -72,12 +72,12 @@ func rate(perSecond float64) cell {
 	return cell{view.Count(int64(math.Round(perSecond))), perSecond}
 }
 
-// percent returns a cell with a share of 1, rounded down: 100 % is all.
+// percent returns a cell with a fraction as a percentage, rounded down: 100 % means all.
 func percent(share float64) cell {
 	return cell{fmt.Sprintf("%d %%", int(share*100)), share}
 }
 
-// duration returns a cell with a time, which is empty for 0.
+// duration returns a cell with a duration. It is empty for 0.
 func duration(d time.Duration) cell {
 	if d <= 0 {
 		return cell{}
@@ -85,7 +85,7 @@ func duration(d time.Duration) cell {
 	return cell{view.Short(d), d.Seconds()}
 }
 
-// since returns a cell with the time from then to now, which is empty if then is not known.
+// since returns a cell with the time from then to now. It is empty for the zero time.
 func since(then, now time.Time) cell {
 	if then.IsZero() {
 		return cell{}
@@ -106,13 +106,13 @@ func size(n int) string {
 	return view.Bytes(uint64(n))
 }
 
-// sorting is the order of the rows of a table; the zero value has rows with problems first.
+// sorting is the order of the rows of a table. With the zero value, rows with problems come first.
 type sorting struct {
 	by       byte // the first letter of a column
 	reversed bool
 }
 
-// sorted returns the rows in an order. Rows that are equal keep theirs.
+// sorted returns the rows in an order. Equal rows keep their order.
 func (t table) sorted(s sorting) []row {
 	at := slices.IndexFunc(t.columns, func(c column) bool { return c.name[0] == s.by })
 	compare := func(a, b row) int {
@@ -133,7 +133,7 @@ func (t table) sorted(s sorting) []row {
 	return slices.SortedStableFunc(slices.Values(t.rows), compare)
 }
 
-// matching returns the rows with a cell that contains a text, in any case of letters.
+// matching returns the rows with a cell that contains a text. Upper and lower case are equal.
 func matching(rows []row, filter string) []row {
 	filter = strings.ToLower(filter)
 	return slices.DeleteFunc(rows, func(r row) bool {
@@ -143,11 +143,11 @@ func matching(rows []row, filter string) []row {
 	})
 }
 
-// gap is between two columns.
+// gap is the space between two columns.
 const gap = "  "
 
-// widths returns the width of each column of some rows on a screen, 0 for those that are left out.
-// A width of 0 is that of a screen without an end.
+// widths returns the width of each column of some rows on a screen, 0 for omitted columns. A screen
+// of width 0 is unlimited.
 func (t table) widths(rows []row, width int) []int {
 	widths, total := make([]int, len(t.columns)), -len(gap)
 	for i, c := range t.columns {
@@ -183,7 +183,7 @@ func (t table) heading(widths []int) string {
 	return t.line(cells, widths)
 }
 
-// line returns cells as a line, without spaces at its end.
+// line returns cells as a line, without trailing spaces.
 func (t table) line(cells []cell, widths []int) string {
 	var parts []string
 	for i, c := range cells {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 )
 
-// operator compares the values of a path; "" means that there is a value.
+// operator compares the values of a path; "" is the condition that there is a value.
 type operator string
 
 const (
@@ -25,23 +25,23 @@ const (
 	less    operator = "<"
 )
 
-// operators has those with two characters first, as others begin them.
+// operators are all operators. Those of two characters come first, as others are prefixes of them.
 var operators = []operator{equal, unequal, atLeast, atMost, greater, less, isText}
 
-// comparison is jsonpath=EXPRESSION, with an operator and a value or without.
+// comparison is jsonpath=EXPRESSION, with or without an operator and a value.
 type comparison struct {
 	text     string // of the path
 	path     *jsonpath.JSONPath
 	operator operator
 	want     string
-	number   *resource.Quantity // want as a number; nil for other texts
+	number   *resource.Quantity // want as a number; nil if it is not one
 }
 
 // parseComparison parses a path and, after an operator, its value.
 func parseComparison(text string) (*comparison, error) {
 	expression, operator, given := cutOperator(text)
 	expression, given = strings.TrimSpace(expression), strings.TrimSpace(given)
-	// As for kubectl wait, quotes and spaces around a value do not belong to it.
+	// As for kubectl wait, quotes and spaces around a value are not part of it.
 	want := strings.TrimSpace(strings.Trim(given, `'"`))
 	if strings.Trim(expression, "{}. ") == "" {
 		return nil, fmt.Errorf("jsonpath=%s names no field: write it as in "+
@@ -78,7 +78,7 @@ func parseComparison(text string) (*comparison, error) {
 	return c, nil
 }
 
-// checkValue returns an error for a value that begins as an operator or as a path does.
+// checkValue returns an error for a value that begins like an operator or a path.
 func checkValue(text string, by operator, value string) error {
 	if strings.HasPrefix(value, "{") {
 		return fmt.Errorf("jsonpath=%s: the value is a text, not a path: write it as in "+
@@ -129,7 +129,7 @@ func cutOperator(text string) (expression string, by operator, value string) {
 	return text, "", ""
 }
 
-// noValue is found where the path leads to no value.
+// noValue is the description of an object without a value at the path.
 const noValue = "no value"
 
 // maxFound bounds the length of a description in characters.
@@ -138,7 +138,7 @@ const maxFound = 60
 func (c *comparison) examine(obj map[string]any) (met bool, found string) {
 	results, err := c.path.FindResults(obj)
 	if err != nil {
-		return false, noValue // the path leads nowhere in this object, as an index past the end
+		return false, noValue // for example, an index past the end of a list
 	}
 	var values []string
 	met = true
@@ -155,12 +155,12 @@ func (c *comparison) examine(obj map[string]any) (met bool, found string) {
 	return met, ansi.Truncate(strings.Join(values, ", "), maxFound, "…")
 }
 
-// ordered reports whether the operator needs numbers.
+// ordered reports whether the operator compares numbers only.
 func (c *comparison) ordered() bool {
 	return slices.Contains([]operator{atLeast, atMost, greater, less}, c.operator)
 }
 
-// holds reports whether the comparison is true of a value.
+// holds reports whether the comparison is true for a value.
 func (c *comparison) holds(value string) bool {
 	order, isNumber := cmp.Compare(value, c.want), false
 	if c.operator != isText && c.number != nil {
@@ -188,11 +188,11 @@ func (c *comparison) holds(value string) bool {
 	return order == 0
 }
 
-// maxNumber and maxExponent bound the length of a number and of its exponent. To compare two
-// quantities takes as long as their difference has digits.
+// maxNumber and maxExponent bound the length of a number and of its exponent. The time to compare
+// two quantities grows with the difference of their exponents.
 const maxNumber, maxExponent = 64, 3
 
-// numberOf returns a number or a quantity, such as 3, 0.5, 250m or 1Gi; nil for another text.
+// numberOf returns a number or a quantity, such as 3, 0.5, 250m or 1Gi; nil for other texts.
 func numberOf(text string) *resource.Quantity {
 	_, exponent, _ := strings.Cut(strings.ToLower(text), "e")
 	if len(text) > maxNumber || len(strings.TrimLeft(exponent, "+-")) > maxExponent {

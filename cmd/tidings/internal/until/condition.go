@@ -10,10 +10,10 @@ import (
 // Condition is a condition of an object. Parse returns one.
 type Condition struct {
 	text, path string
-	gone       bool // no object may exist
+	gone       bool // the condition is that no object exists
 
-	// Examine reports whether an object, as maps, meets the condition, and describes what it has
-	// instead, as in "Ready=False"; "" if its existence says all.
+	// Examine reports whether an object, as maps, meets the condition, and describes the values
+	// that it has, as in "Ready=False"; "" for a condition of its existence alone.
 	Examine func(obj map[string]any) (met bool, found string)
 }
 
@@ -57,8 +57,8 @@ func (c Condition) String() string { return c.text }
 // Path returns the path of a jsonpath, "" for other conditions.
 func (c Condition) Path() string { return c.path }
 
-// hasStatus examines the status of a condition. One that was observed before the object's generation
-// does not count.
+// hasStatus returns an Examine for the status of a condition. A condition that was observed before
+// the object's generation does not count.
 func hasStatus(kind, want string) func(obj map[string]any) (met bool, found string) {
 	number := unstructured.NestedNumberAsFloat64
 	return func(obj map[string]any) (met bool, found string) {

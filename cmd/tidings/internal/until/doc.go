@@ -1,5 +1,5 @@
-// Package until decides when a wait is over: a [Condition] is a condition of one object in the
-// forms of `kubectl wait --for`, with more operators, a [Goal] is a condition for all objects of
+// Package until decides when a wait is over. A [Condition] is a condition of one object in the
+// forms of `kubectl wait --for`, with more operators. A [Goal] is a condition for all objects of
 // some selections.
 //
 //	"condition=Ready" ─▶ Parse ─▶ Condition ─▶ NewGoal ─▶ Goal ─▶ Reached

@@ -19,10 +19,10 @@ type Goal struct {
 // selection holds the names of the objects of one selection.
 type selection struct {
 	met   map[string]struct{}
-	unmet map[string]string // with what was found
+	unmet map[string]string // with the description of each object
 }
 
-// NewGoal returns the goal that the objects of each of some selections meet a condition.
+// NewGoal returns the goal that all objects of a number of selections meet a condition.
 func NewGoal(c Condition, selections int) *Goal {
 	g := &Goal{condition: c, reached: make(chan struct{})}
 	for range selections {
@@ -31,10 +31,10 @@ func NewGoal(c Condition, selections int) *Goal {
 	return g
 }
 
-// hidden stands for values that must not be printed.
+// hidden is the description of values that must not be printed.
 const hidden = "hidden"
 
-// Set sets the newest state of an object of the selection with an index. shown is the part of the
+// Set sets the newest state of an object of the selection at an index. shown is the part of the
 // object that may be printed.
 func (g *Goal) Set(index int, name string, obj, shown map[string]any) {
 	g.mu.Lock()
@@ -53,7 +53,7 @@ func (g *Goal) Set(index int, name string, obj, shown map[string]any) {
 	g.checkLocked()
 }
 
-// Delete removes an object of the selection with an index.
+// Delete removes an object of the selection at an index.
 func (g *Goal) Delete(index int, name string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -62,7 +62,7 @@ func (g *Goal) Delete(index int, name string) {
 	g.checkLocked()
 }
 
-// Arm lets the goal be reached. It is called after Set for all objects of the initial lists.
+// Arm allows the goal to be reached. Call it after Set for all objects of the initial lists.
 func (g *Goal) Arm() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,12 +87,12 @@ func (g *Goal) checkLocked() {
 type Progress struct {
 	// Met counts the objects that meet the condition, Unmet those that do not.
 	Met, Unmet int
-	// Valueless counts the objects without a value at the path of a jsonpath. They are unmet.
+	// Valueless counts the objects without a value at the path of a jsonpath, which are unmet.
 	Valueless int
-	// Waiting names objects that do not meet it, in order, with what was found: "pod shop/web
-	// (Ready=False)".
+	// Waiting names unmet objects, in order, with their descriptions: "pod shop/web (Ready=False)".
 	Waiting []string
-	// Empty lists the indexes of the selections that lack an object.
+	// Empty lists the indexes of the selections without an object, for a condition other than
+	// delete.
 	Empty []int
 }
 

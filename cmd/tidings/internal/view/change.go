@@ -12,24 +12,24 @@ import (
 
 // Type is a type of objects.
 type Type struct {
-	// Kind is its kind.
+	// Kind is the kind of the objects.
 	Kind schema.GroupVersionKind
-	// Singular and Plural are its names.
+	// Singular and Plural are the names of the type.
 	Singular, Plural string
-	// Context is the context of its cluster if several clusters are shown, "" otherwise.
+	// Context is the context of the cluster if several clusters are shown, "" otherwise.
 	Context string
 }
 
 // Change is one event of an informer of any type.
 type Change struct {
-	// At is when the event arrived.
+	// At is the time at which the event arrived.
 	At time.Time
-	// Of is the type of its object.
+	// Of is the type of the object.
 	Of Type
-	// Event, Initial and Tombstone are as in tidings.Event.
+	// Event, Initial and Tombstone are those of tidings.Event.
 	Event              tidings.EventType
 	Initial, Tombstone bool
-	// Old and New are the states before and after; nil if there is none.
+	// Old and New are the states before and after; nil if there is no such state.
 	Old, New tidings.Object
 }
 
@@ -68,8 +68,8 @@ func Handler[T tidings.Object](of Type, take func(Change)) tidings.Handler[T] {
 	})
 }
 
-// Fields returns an object as maps, which must not be changed. It returns nil if the object cannot
-// be converted.
+// Fields returns an object as maps, which must not be changed. It returns nil for an object that
+// cannot be converted.
 func Fields(obj tidings.Object) map[string]any {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
 		return u.Object

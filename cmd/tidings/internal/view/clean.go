@@ -7,12 +7,12 @@ import (
 	"unicode/utf8"
 )
 
-// A terminal interprets some characters as commands, and anybody who may write to the cluster
-// decides what a server sends. Every printed text passes through here: each text of a line
-// through [Printable], a document through [Escaped], and all output once more through [Clean], in
-// the [Screen].
+// A terminal interprets some characters as commands, and every client that may write to the cluster
+// determines what a server sends. Every printed text passes through these functions: each text of a
+// line through [Printable], a document through [Escaped], and all output once more through [Clean],
+// in the [Screen].
 
-// replacement is printed for a character that is not printed.
+// replacement is printed in the place of a control character.
 const replacement = '·'
 
 // isControl reports whether a terminal, or a parser of YAML, may interpret a character.
@@ -26,8 +26,8 @@ func isControl(r rune) bool {
 
 func isControlInDocument(r rune) bool { return isControl(r) && r != '\n' && r != '\t' }
 
-// Printable returns a text as part of a line: with a space for each newline and tab, and a dot
-// for each other control character.
+// Printable returns a text as part of a line. It has a space for each newline and tab, and a dot
+// for each other control character and for invalid UTF-8.
 func Printable(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -40,8 +40,8 @@ func Printable(text string) string {
 	}, text)
 }
 
-// Clean returns whole lines without control characters. With colours, the escape sequences of a
-// [Palette] stay.
+// Clean returns whole lines with a dot for each control character. With colours, the escape
+// sequences of a [Palette] remain.
 func Clean(lines string, colours bool) string {
 	var b strings.Builder
 	for len(lines) > 0 {
@@ -69,8 +69,8 @@ func colourIn(text string) string {
 	return ""
 }
 
-// Escaped escapes control characters in a JSON document. They occur in its strings only, whose
-// values stay the same.
+// Escaped escapes the control characters of a JSON document. They occur in strings only, whose
+// values do not change.
 func Escaped(document string) string {
 	if !strings.ContainsFunc(document, isControlInDocument) {
 		return document

@@ -82,7 +82,7 @@ func FuzzNothingCommandsTheTerminal(f *testing.F) {
 	})
 }
 
-// showEverywhere renders a change in every form and looks at what reaches a stream.
+// showEverywhere renders a change in every form and checks the output on a stream.
 func showEverywhere(t *testing.T, c view.Change) {
 	t.Helper()
 	var out bytes.Buffer

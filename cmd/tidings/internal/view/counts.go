@@ -23,7 +23,7 @@ type TypeCount struct {
 	Initial, Added, Updated, Deleted int64
 }
 
-// Live returns how many objects exist, according to the changes.
+// Live returns the number of objects that exist according to the changes.
 func (c TypeCount) Live() int64 { return c.Initial + c.Added - c.Deleted }
 
 func (c *TypeCount) add(other TypeCount) {
@@ -81,7 +81,7 @@ func (t *Tally) Counts() []TypeCount {
 	return append([]TypeCount(nil), t.counts...)
 }
 
-// Rate returns the changes per second between the calls of Rate in the last seconds.
+// Rate returns the changes per second of the last seconds. It measures between its own calls.
 func (t *Tally) Rate(now time.Time) float64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -122,7 +122,7 @@ func Table(counts []TypeCount, p Palette) string {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n",
 			padded(names[i], width), Count(c.Live()), Count(c.Added), Count(c.Updated), Count(c.Deleted))
 	}
-	w.Flush() //nolint:errcheck // a strings.Builder accepts everything
+	w.Flush() //nolint:errcheck // a strings.Builder returns no error
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 	lines[0] = p.Dim(lines[0])
 	if last := len(lines) - 1; last > 1 {

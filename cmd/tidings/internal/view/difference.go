@@ -13,7 +13,7 @@ import (
 	"github.com/tidings-go/tidings/internal/fielddiff"
 )
 
-// difference is one field, or several similar ones, with other values in two states.
+// difference is a difference between two states in one field, or in several similar fields.
 type difference struct {
 	path     string
 	old, now string
@@ -23,11 +23,11 @@ func (d difference) length() int {
 	return ansi.StringWidth(d.path + " " + d.old + arrow + d.now)
 }
 
-// minPathWidth is how much of a path is shown on the narrowest screen.
+// minPathWidth is the number of characters of a path that are shown on the narrowest screen.
 const minPathWidth = 8
 
-// within returns the difference in at most width characters: with the end of the path, so that the
-// values stay whole, and if that is not enough, with shorter values.
+// within returns the difference in at most width characters. It shortens the path at its beginning,
+// so that the values stay whole. If that is not enough, it shortens the values.
 func (d difference) within(width int) difference {
 	path, over := ansi.StringWidth(d.path), d.length()-width
 	if over <= 0 {
@@ -52,7 +52,7 @@ const (
 	rankStatus
 	rankWhole // objects and lists of the status that were added or removed
 	rankCondition
-	rankReason // why a condition has its status
+	rankReason // reason and message of a condition
 	rankMetadata
 	rankTime
 	rankNoise // every write changes them
@@ -61,7 +61,7 @@ const (
 // lastApplied is the annotation in which kubectl keeps a copy of the applied configuration.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// timeFields are the fields that say when something happened.
+// timeFields are the fields with the time of an event.
 var timeFields = []string{
 	"lastHeartbeatTime", "lastTransitionTime", "lastUpdateTime", "lastProbeTime", "renewTime",
 	"finishedAt", "startedAt",
@@ -98,8 +98,8 @@ func rankOf(change fielddiff.Change) int {
 // identified matches the elements of lists that have a name or a type.
 var identified = regexp.MustCompile(`\[(?:name|type)=([^\]]*)\]`)
 
-// differencesOf returns the differences of two states, the most informative first. It returns
-// noise only if there is nothing else, and neither the version nor the managed fields.
+// differencesOf returns the differences of two states, the most informative first. It returns noise
+// only if there are no other differences, and never the version or the managed fields.
 func differencesOf(old, now tidings.Object) []difference {
 	changes := slices.DeleteFunc(fielddiff.Diff(old, now), isWritten)
 	slices.SortStableFunc(changes,
@@ -150,10 +150,10 @@ func joined(differences []difference) (result []difference) {
 	return result
 }
 
-// maxJoined is how many fields one path names.
+// maxJoined is the largest number of fields in one path.
 const maxJoined = 4
 
-// commonFields returns one path for several fields of one parent, "" if they have none.
+// commonFields returns one path for several fields of one parent, "" for fields without one.
 func commonFields(run []difference) string {
 	var fields []string
 	parent := ""
@@ -173,8 +173,8 @@ func commonFields(run []difference) string {
 // element matches the path of a field of an element of a list. Keys of maps are quoted.
 var element = regexp.MustCompile(`^([^\[]*\[)[^"\]][^\]]*(\].*)$`)
 
-// commonElements returns one path for the same field of several elements of a list, "" if they are
-// others.
+// commonElements returns one path for the same field of several elements of a list, "" for other
+// fields.
 func commonElements(run []difference) string {
 	common := ""
 	for i, d := range run {

@@ -19,16 +19,16 @@ func IsFormat(format string) bool {
 	return slices.Contains([]string{"name", "json", "yaml"}, format)
 }
 
-// Documents renders the newest state of each change in a format that kubectl has, too.
+// Documents renders the newest state of each change in a format of kubectl.
 type Documents struct {
 	format  string
 	events  bool
-	printed bool // one document at least: the next one in YAML needs a separator
+	printed bool // a document was printed: the next one in YAML needs a separator
 }
 
 // watchEvent is the document of a change with --output-watch-events.
 type watchEvent struct {
-	Context string          `json:"context,omitempty"` // where several clusters are shown
+	Context string          `json:"context,omitempty"` // if several clusters are shown
 	Type    watch.EventType `json:"type"`
 	Object  map[string]any  `json:"object"`
 }
@@ -73,8 +73,8 @@ func inJSON(document any, indented bool) (string, error) {
 	return Escaped(string(encoded)) + "\n", err
 }
 
-// inYAML returns a document in YAML. JSON is YAML, too: a document with control characters that
-// YAML does not escape is written as JSON.
+// inYAML returns a document in YAML. JSON is YAML, too: documents with control characters that YAML
+// does not escape are written as JSON.
 func inYAML(document any) (string, error) {
 	encoded, err := inJSON(document, false)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/tidings-go/tidings/internal/fielddiff"
 )
 
-// heartbeatKinds are the kinds whose objects are written again and again, to say that somebody is
-// alive. heartbeatFields are the fields that such a write changes.
+// heartbeatKinds are the kinds whose objects are written periodically as a sign of life.
+// heartbeatFields are the fields that such a write changes.
 var (
 	heartbeatKinds  = []string{"Node", "Lease.coordination.k8s.io"}
 	heartbeatFields = []string{"lastHeartbeatTime", "renewTime"}
 )
 
-// IsHeartbeat reports whether a change is the renewal of a lease or the status of a node with
-// nothing new but its time.
+// IsHeartbeat reports whether a change only renews a lease, or only has new times in the status of
+// a node.
 func IsHeartbeat(c Change) bool {
 	if c.Event != tidings.Updated || c.Old.GetUID() != c.New.GetUID() ||
 		!slices.Contains(heartbeatKinds, c.Of.Kind.GroupKind().String()) {
@@ -34,7 +34,7 @@ func IsHeartbeat(c Change) bool {
 	return beats
 }
 
-// isWritten reports whether a field differs after every write.
+// isWritten reports whether every write changes a field.
 func isWritten(change fielddiff.Change) bool {
 	return change.Path == "metadata.resourceVersion" ||
 		strings.HasPrefix(change.Path, "metadata.managedFields")

@@ -7,24 +7,24 @@ import (
 	"github.com/tidings-go/tidings/internal/histogram"
 )
 
-// maxPending bounds how many changes a Lag remembers.
+// maxPending is the largest number of changes that a Lag keeps.
 const maxPending = 100_000
 
 // Lag measures the time from writes to their events. It matches them by resource version, in
 // either order. It may be used from any goroutine; its zero value is ready.
 type Lag struct {
 	mu      sync.Mutex           // guards the rest
-	pending map[string]time.Time // of versions that were only written, or only seen
+	pending map[string]time.Time // by version, for versions that were only written, or only seen
 	counts  LagCounts
 	times   histogram.Histogram
 	longest time.Duration
-	recent  time.Duration // the longest since TakeRecent
+	recent  time.Duration // longest since the last TakeRecent
 }
 
-// LagCounts are the numbers of writes and of those that were seen.
+// LagCounts are the numbers of all writes and of the seen ones.
 type LagCounts struct{ Written, Seen uint64 }
 
-// Written records that the write that led to a version began at a time.
+// Written records the beginning of the write that led to a version.
 func (l *Lag) Written(version string, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -32,7 +32,7 @@ func (l *Lag) Written(version string, at time.Time) {
 	l.matchLocked(version, at)
 }
 
-// Seen records that the event of a version arrived at a time.
+// Seen records the arrival of the event with a version.
 func (l *Lag) Seen(version string, at time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,8 +57,8 @@ func (l *Lag) matchLocked(version string, at time.Time) {
 	l.times.Observe(took)
 }
 
-// Forget forgets the writes that were not seen and the events without a write. After a restored
-// backup, their versions may be those of other writes.
+// Forget drops the writes that were not seen and the events without a write. After the restore of a
+// backup, other writes may have their versions.
 func (l *Lag) Forget() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,7 @@ func (l *Lag) Counts() LagCounts {
 	return l.counts
 }
 
-// TakeRecent returns the longest time since the last call, 0 if nothing was seen.
+// TakeRecent returns the longest time since its last call, 0 without a seen write.
 func (l *Lag) TakeRecent() time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -81,8 +81,8 @@ func (l *Lag) TakeRecent() time.Duration {
 	return recent
 }
 
-// Quantile returns a bound of the fraction q of all times, at most twice as long as the longest of
-// these; 0 if there are none.
+// Quantile returns an upper bound of the fraction q of all times, at most twice the longest of
+// these, and 0 without times.
 func (l *Lag) Quantile(q float64) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()

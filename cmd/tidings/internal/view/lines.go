@@ -11,17 +11,18 @@ import (
 )
 
 const (
-	// clockFormat is the time of a line, shortClockFormat the one on a narrow screen.
+	// clockFormat is the format of the time of a line, shortClockFormat the format on a narrow
+	// screen.
 	clockFormat, shortClockFormat = "15:04:05.000", "15:04:05"
 	// narrow is the width below which a screen is narrow.
 	narrow = 110
 	// maxNameWidth is the largest width of the column of names. Longer names exceed it.
 	maxNameWidth = 44
-	// minNameWidth is how much of a name is shown on the narrowest screen.
+	// minNameWidth is the number of characters of a name that are shown on the narrowest screen.
 	minNameWidth = 16
-	// maxContextWidth is how much of the name of a context is shown.
+	// maxContextWidth is the largest number of characters of the name of a context.
 	maxContextWidth = 24
-	// maxDifferences is how many differences a line shows if it has no width.
+	// maxDifferences is the largest number of differences on a line without a width.
 	maxDifferences = 6
 )
 
@@ -29,9 +30,9 @@ const (
 type LinesOptions struct {
 	// Palette colours the lines.
 	Palette Palette
-	// Width returns how many characters fit on a line; nil, or 0, means any number.
+	// Width returns the number of characters that fit on a line; nil, or 0, means any number.
 	Width func() int
-	// Types are the types of the changes: their names decide the width of the column of types.
+	// Types are the types of the changes: their names determine the width of the column of types.
 	Types []Type
 }
 
@@ -82,7 +83,7 @@ func (l *Lines) Render(c Change) string {
 	return shortened(strings.TrimRight(line, " "), width) + "\n"
 }
 
-// width returns how many characters fit, 0 for any number.
+// width returns the number of characters that fit, 0 for any number.
 func (l *Lines) width() int {
 	if l.o.Width == nil {
 		return 0
@@ -103,7 +104,7 @@ func (l *Lines) sign(c Change) string {
 	}
 }
 
-// detail describes a change in width characters; 0 means any number.
+// detail describes a change in up to width characters; 0 means any number.
 func (l *Lines) detail(c Change, width int) string {
 	if c.Event == tidings.Updated {
 		return l.update(c, width)
@@ -175,7 +176,7 @@ func (l *Lines) update(c Change, width int) string {
 	return b.String()
 }
 
-// more says how many differences a line does not show.
+// more returns a text with the number of differences that a line does not show.
 func (l *Lines) more(n int) string {
 	text := fmt.Sprintf("  +%d", n)
 	if width := l.width(); width > 0 && width < narrow {
@@ -184,7 +185,7 @@ func (l *Lines) more(n int) string {
 	return text + " more"
 }
 
-// shade colours a value, unless there is none.
+// shade colours a value, but not a missing one.
 func shade(value string, paint func(string) string, p Palette) string {
 	if value == absent {
 		return p.Dim(value)

@@ -11,12 +11,12 @@ import (
 
 // ScreenOptions describe the streams of a [Screen]. The zero value means two files.
 type ScreenOptions struct {
-	// Terminal says that out is a terminal, which has a status line.
+	// Terminal reports whether out is a terminal, which has a status line.
 	Terminal bool
-	// Colours and ErrColours say whether to colour the output to out and to err.
+	// Colours and ErrColours report whether the output to out and to err has colours.
 	Colours, ErrColours bool
-	// Width returns how many characters fit on a line of the terminal; nil, or 0, means any
-	// number.
+	// Width returns the number of characters that fit on a line of the terminal; nil, or 0, means
+	// any number.
 	Width func() int
 }
 
@@ -50,7 +50,7 @@ func Detect(out, err io.Writer, colours string, getenv func(string) string) Scre
 	return o
 }
 
-// terminalFile returns the file of a stream that is a terminal, or nil.
+// terminalFile returns the file of a stream that is a terminal, nil for other streams.
 func terminalFile(stream any) *os.File {
 	if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
 		return f
@@ -64,7 +64,7 @@ const escEraseLine = "\r\x1b[K"
 // [Clean]. It may be used from any goroutine.
 type Screen struct {
 	o        ScreenOptions
-	mu       sync.Mutex // guards the rest, and writing
+	mu       sync.Mutex // guards the rest, and writes to the streams
 	out, err io.Writer
 	status   string // "" for none
 	drawn    bool   // the terminal shows the status line
@@ -85,7 +85,7 @@ func (s *Screen) NotePalette() Palette { return Palette{s.o.ErrColours} }
 // Live reports whether there is a status line.
 func (s *Screen) Live() bool { return s.o.Terminal }
 
-// Width returns how many characters fit on a line, 0 meaning any number.
+// Width returns the number of characters that fit on a line, 0 for any number.
 func (s *Screen) Width() int {
 	if s.o.Width == nil || !s.o.Terminal {
 		return 0
@@ -107,7 +107,7 @@ func (s *Screen) Note(lines string) {
 	defer s.mu.Unlock()
 	s.writeLocked(s.eraseLocked())
 	lines = Clean(strings.TrimSuffix(lines, "\n"), s.o.ErrColours) + "\n"
-	io.WriteString(s.err, lines) //nolint:errcheck // there is nowhere to report it
+	io.WriteString(s.err, lines) //nolint:errcheck // there is no other stream to report the error
 	s.writeLocked(s.drawLocked())
 }
 
@@ -157,9 +157,9 @@ func (s *Screen) writeLocked(text string) {
 	}
 }
 
-// Palette colours text. The zero value leaves it as it is.
+// Palette colours text. The zero value leaves text unchanged.
 type Palette struct {
-	// Colours says whether to colour.
+	// Colours reports whether text is coloured.
 	Colours bool
 }
 

@@ -13,17 +13,17 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Secrecy hides what Secrets hold. Its zero value hides.
+// Secrecy hides the data of Secrets. Its zero value hides it.
 type Secrecy struct {
-	// Show leaves everything as it is.
+	// Show leaves all changes and errors unchanged.
 	Show bool
 }
 
-// hiddenPrefix begins the markers, which stand for hidden values.
+// hiddenPrefix is the prefix of the markers in the place of hidden values.
 const hiddenPrefix = "<hidden"
 
 var (
-	// shownOfSecrets are the fields of a Secret that are shown. None repeats its data.
+	// shownOfSecrets are the fields of a Secret that are shown. None of them repeats its data.
 	shownOfSecrets = []string{
 		"type", "immutable", "metadata.name", "metadata.namespace", "metadata.uid",
 		"metadata.resourceVersion", "metadata.generation", "metadata.creationTimestamp",
@@ -34,8 +34,8 @@ var (
 	hiddenOfSecrets = []string{"data", "stringData", "metadata.labels", "metadata.annotations"}
 )
 
-// Apply returns the change with copies of its objects in which the data is hidden. Values that
-// differ between the two states still differ.
+// Apply returns the change with copies of its objects in which the data of Secrets is hidden. The
+// markers of values that changed between the two states differ.
 func (s Secrecy) Apply(c Change) Change {
 	if s.Show || !dedup.IsSecret(c.Of.Kind.Group, c.Of.Plural, c.Of.Kind.Kind) {
 		return c
@@ -50,8 +50,7 @@ func (s Secrecy) Apply(c Change) Change {
 	return c
 }
 
-// redacted returns the part of a Secret that is shown. before is the state before, nil if there is
-// none.
+// redacted returns the part of a Secret that is shown. before is the state before; it may be nil.
 func redacted(obj, before tidings.Object, of Type) *unstructured.Unstructured {
 	fields, old := Fields(obj), map[string]any(nil)
 	if before != nil {
@@ -61,7 +60,7 @@ func redacted(obj, before tidings.Object, of Type) *unstructured.Unstructured {
 	shown.SetGroupVersionKind(of.Kind)
 	set := func(path []string, value any) {
 		// The parents are maps: nothing but maps is set above.
-		unstructured.SetNestedField(shown.Object, value, path...) //nolint:errcheck // as said
+		unstructured.SetNestedField(shown.Object, value, path...) //nolint:errcheck // see above
 	}
 	for _, field := range shownOfSecrets {
 		path := strings.Split(field, ".")
@@ -79,8 +78,8 @@ func redacted(obj, before tidings.Object, of Type) *unstructured.Unstructured {
 	return shown
 }
 
-// markers returns a map with markers for its values, which say whether a value was another one in
-// the previous map. Anything but a map is hidden completely.
+// markers returns a map with markers for its values. A marker shows whether the value differs from
+// the one in the previous map. Anything but a map is hidden completely.
 func markers(value, previous any, encoded bool) any {
 	values, ok := value.(map[string]any)
 	if !ok {
@@ -105,11 +104,11 @@ func markers(value, previous any, encoded bool) any {
 	return hidden
 }
 
-// errRedacted stands for an error that may quote a Secret.
+// errRedacted replaces an error that may quote a Secret.
 var errRedacted = errors.New("the server's answer cannot be decoded (not quoted: it may be the " +
 	"data of a Secret)")
 
-// Error returns an error that does not quote the server's answer if that may be a Secret.
+// Error returns an error that does not quote the server's answer if the answer may be a Secret.
 func (s Secrecy) Error(err error) error {
 	sourceErr, ok := errors.AsType[*source.Error](err)
 	if s.Show || !ok || sourceErr.Phase != source.Decoding && sourceErr.Phase != source.Streaming {

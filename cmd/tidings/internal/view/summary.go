@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// summary describes the state of an object of a kind in a few words, "" if nothing is known of it.
+// summary describes the state of an object of a kind in a few words, "" for an unknown state.
 func summary(kind schema.GroupKind, obj map[string]any) string {
 	switch kind.String() {
 	case "Pod":
@@ -39,7 +39,7 @@ func summary(kind schema.GroupKind, obj map[string]any) string {
 	}
 }
 
-// fraction returns a number of the status and the one that it is to become.
+// fraction returns a number of the status and the wanted number.
 func fraction(obj map[string]any, status, wanted string) string {
 	return fmt.Sprintf("%d/%d", number(obj, "status", status),
 		number(obj, strings.Split(wanted, ".")...))
@@ -114,7 +114,7 @@ func customSummary(obj map[string]any) string {
 	return ""
 }
 
-// condition returns the status of a condition, "" if there is none of that type.
+// condition returns the status of a condition, "" for a missing condition.
 func condition(obj map[string]any, kind string) string {
 	for _, c := range list(obj, "status", "conditions") {
 		if text(c, "type") == kind {

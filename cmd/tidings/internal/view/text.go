@@ -56,7 +56,7 @@ func Short(d time.Duration) string {
 	return max(0, d).Round(precision).String()
 }
 
-// shortened returns at most width characters of text, the last one being … if some are missing; 0
+// shortened returns at most width characters of text, with … at the end if some are missing; 0
 // means any number.
 func shortened(text string, width int) string {
 	if width <= 0 {
@@ -86,8 +86,8 @@ func Columns(rows [][]string) string {
 		for i, cell := range row {
 			row[i] = Printable(cell)
 		}
-		fmt.Fprintln(table, strings.Join(row, "\t")) //nolint:errcheck // it is memory
+		fmt.Fprintln(table, strings.Join(row, "\t")) //nolint:errcheck // memory returns no error
 	}
-	table.Flush() //nolint:errcheck // it is memory
+	table.Flush() //nolint:errcheck // memory returns no error
 	return text.String()
 }

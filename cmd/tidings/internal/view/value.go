@@ -14,17 +14,17 @@ import (
 const (
 	// absent stands for a missing field.
 	absent = "(none)"
-	// valueWidth is how many characters of a value are shown.
+	// valueWidth is the number of characters of a value that are shown.
 	valueWidth = 40
-	// maxValue is how many characters of a value are read.
+	// maxValue is the number of characters of a value that are read.
 	maxValue = 2000
 )
 
-// plain matches strings that need no quotes, unless they look like another value.
+// plain matches strings that need no quotes, unless they look like a value of another type.
 var plain = regexp.MustCompile(`^[A-Za-z0-9_./:@+<>=-]([A-Za-z0-9_./:@+<>=, -]*[A-Za-z0-9_./:@+<>=-])?$`)
 
 // value formats a value: a plain string without quotes, and a long list or object by its size.
-// Other long values are shortened by brief, which knows the other state, too.
+// brief shortens other long values, as it knows both states.
 func value(v any) string {
 	long := func() bool { return strings.HasSuffix(fielddiff.Format(v, valueWidth), "…") }
 	switch v := v.(type) {
@@ -44,7 +44,7 @@ func value(v any) string {
 	return Printable(fielddiff.Format(v, maxValue))
 }
 
-// brief shortens the values before and after so that their difference stays visible.
+// brief shortens the values before and after so that their difference remains visible.
 func brief(old, now string) (string, string) {
 	if strings.HasPrefix(old, hiddenPrefix) || strings.HasPrefix(now, hiddenPrefix) {
 		return old, now
@@ -58,7 +58,7 @@ func brief(old, now string) (string, string) {
 const (
 	// wordEnds are the characters between the words of a value.
 	wordEnds = "/:@ ,;=\n"
-	// minRemoved is the least number of characters to remove.
+	// minRemoved is the smallest number of characters that are removed.
 	minRemoved = 8
 )
 
@@ -70,7 +70,7 @@ func withoutSamePrefix(old, now string) (string, string) {
 	}
 	cut := strings.LastIndexAny(old[:same], wordEnds)
 	if cut <= 0 {
-		cut = same - valueWidth/4 // one long word: the end of the common prefix stays
+		cut = same - valueWidth/4 // one long word: the end of the common prefix remains
 	}
 	if cut < minRemoved {
 		return old, now
@@ -83,7 +83,7 @@ func withoutSamePrefix(old, now string) (string, string) {
 
 // differingLines compares two texts line by line. It returns the number of the first line that
 // differs, and the differing lines of both texts. It is ok only if one of the texts has several
-// lines and they have some in common; otherwise the whole texts say more.
+// lines and the texts have lines in common; otherwise the whole texts are more informative.
 func differingLines(old, now any) (line int, before, after string, ok bool) {
 	a, aIsText := old.(string)
 	b, bIsText := now.(string)

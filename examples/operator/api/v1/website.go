@@ -7,27 +7,27 @@ type Website struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// Spec is what is wanted.
+	// Spec is the desired state.
 	Spec WebsiteSpec `json:"spec"`
-	// Status is what was found; the operator writes it.
+	// Status is the observed state; the operator writes it.
 	Status WebsiteStatus `json:"status,omitzero"`
 }
 
-// WebsiteSpec is what is wanted of a website.
+// WebsiteSpec is the desired state of a website.
 type WebsiteSpec struct {
 	// Page is the HTML that is shown.
 	Page string `json:"page"`
-	// Replicas is how many web servers show it; 0 means that none runs.
+	// Replicas is the number of web servers that show it; 0 means none.
 	Replicas int32 `json:"replicas"`
 }
 
-// WebsiteStatus is what was found of a website.
+// WebsiteStatus is the observed state of a website.
 type WebsiteStatus struct {
 	// ObservedGeneration is the generation of the website that the rest is about.
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// ConfigMap is the name of the config map that holds the page.
 	ConfigMap string `json:"configMap,omitempty"`
-	// ReadyReplicas is how many web servers are ready.
+	// ReadyReplicas is the number of ready web servers.
 	ReadyReplicas int32 `json:"readyReplicas,omitempty"`
 }
 

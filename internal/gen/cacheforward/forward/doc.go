@@ -8,18 +8,19 @@
 //
 // # How a name is forwarded
 //
-//  1. The go command compiles tools/cache, at the version of go.mod, and says where its export data lies. So nothing is
-//     type-checked from sources, and aliases and the names of parameters are there.
-//  2. A type becomes an alias, a generic type a generic alias with the same type parameters. A constant becomes a
-//     constant. An error becomes a variable with the same value.
-//  3. A function becomes a function with the same signature that calls it. Those that look at their caller (the table
-//     variables says which, and why) become variables instead, because a function of ours would be the caller.
-//  4. What the table ours names is left out.
+//  1. The go command compiles tools/cache, at the version of go.mod, and reports the file of its export
+//     data. So nothing is type-checked from sources, and aliases and the names of parameters are there.
+//  2. A type becomes an alias, a generic type a generic alias with the same type parameters. A constant
+//     becomes a constant. An error becomes a variable with the same value.
+//  3. A function becomes a function with the same signature that calls it. Functions that look at their
+//     caller (listed in the table variables, with reasons) become variables instead, because a function
+//     of ours would be the caller.
+//  4. The names in the table ours are left out.
 //  5. A name whose source says that it is deprecated is deprecated here too.
-//  6. The text is type-checked against the same export data before anybody gets it.
+//  6. The text is type-checked against the same export data before Generate returns it.
 //
-// An exported variable that is not an error, a parameter without a name and a missing name in a table are errors:
-// each needs a decision, and the message says which.
+// An exported variable that is not an error, a parameter without a name and a missing name in a table
+// are errors: each needs a decision, which the message names.
 //
 // # Concurrency properties
 //

@@ -42,7 +42,7 @@ func source(upstream *types.Package, deprecated map[string]bool, t tables) ([]by
 	return w.file(), nil
 }
 
-// checkTables fails for a table that names what upstream does not have any more, or does not have as a function.
+// checkTables returns an error for a table with a name that is no function of upstream.
 func (w *writer) checkTables() error {
 	for _, name := range slices.Concat(w.tables.ours, slices.Sorted(maps.Keys(w.tables.variables))) {
 		if _, ok := w.upstream.Scope().Lookup(name).(*types.Func); !ok {

@@ -2,7 +2,7 @@ package v1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Widget is what the shop makes.
+// Widget is a product of the shop.
 //
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -14,17 +14,17 @@ type Widget struct {
 	Status WidgetStatus `json:"status,omitzero"`
 }
 
-// WidgetSpec is what is ordered.
+// WidgetSpec is the order of a widget.
 type WidgetSpec struct {
 	// Color is a word such as "red".
 	Color string `json:"color"`
-	// Pieces is how many are wanted.
+	// Pieces is the wanted number of pieces.
 	Pieces int32 `json:"pieces"`
 }
 
-// WidgetStatus is what was made of the order.
+// WidgetStatus is the state of the order.
 type WidgetStatus struct {
-	// Made is how many pieces exist.
+	// Made is the number of pieces that exist.
 	Made int32 `json:"made,omitempty"`
 }
 
