@@ -107,6 +107,44 @@ func TestS7_AWatchSelectsWhatIsHeld(t *testing.T) {
 	})
 }
 
+// TestS7_SlotsComeAfterADelete: a delete makes the next watch begin at the event before it, where the
+// server has events of the slots that have come since. They are older than the delete, and no sign of
+// a server that was set back.
+func TestS7_SlotsComeAfterADelete(t *testing.T) {
+	withShards(t, "all", func(s *slotted) {
+		s.have(40)
+		l := s.follow()
+		s.start()
+		held := s.heldState()
+		var mine, others []string
+		for i := range 40 {
+			name := fmt.Sprintf("o%03d", i)
+			if _, ok := held["default/"+name]; ok {
+				mine = append(mine, name)
+			} else {
+				others = append(others, name)
+			}
+		}
+		s.update(mine[0], "1")
+		s.update(others[0], "1") // the watch does not bring it
+		s.remove(mine[1])
+		synctest.Wait()
+		s.server.ForgetRequests()
+		s.must(s.slots.Add(s.ctx, tidings.AllSlots()))
+		synctest.Wait()
+		if h := s.health(); h.LastError != nil {
+			t.Errorf("the watch failed: %v", h.LastError)
+		}
+		s.server.CutConnections() // the next watch must not begin before the older event
+		s.after(10 * time.Second)
+		if h := s.health(); h.LastError != nil && strings.Contains(h.LastError.Error(), "older version") {
+			t.Errorf("the next watch failed: %v", h.LastError)
+		}
+		s.server.ExpectRequests(s, apisim.Match{Verb: "list"}, 1) // of the slots that came
+		s.agree(l)
+	})
+}
+
 // TestS7_ServersThatDoNotSelect are asked with each list and each watch whether they do, and get no
 // other selector.
 func TestS7_ServersThatDoNotSelect(t *testing.T) {

@@ -253,8 +253,11 @@ func (h *slotHistory) run() {
 		synctest.Wait()
 		h.agree(l)
 		h.checkDeletes(l)
+		if e := h.health().LastError; e != nil && strings.Contains(e.Error(), "older version") {
+			h.Errorf("the server was not set back: %v", e)
+		}
 		if wrong := l.Wrong(); h.Failed() || len(wrong) > 0 {
-			h.Fatalf("%v\nafter\n  %s", wrong, strings.Join(h.steps, "\n  "))
+			h.Fatalf("%v, last error %v\nafter\n  %s", wrong, h.health().LastError, strings.Join(h.steps, "\n  "))
 		}
 	}
 }

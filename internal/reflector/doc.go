@@ -79,6 +79,8 @@
 //     When slots come that the watch does not select, it hands on nothing more from that moment,
 //     ends, and is begun anew from the last version with the wider selector. The list of the slots
 //     is asked for after that moment and is consistent, so that it is not older than that version.
+//     After a delete, the watch begins before the version that was reached: events between them are
+//     of slots that have come, or that the earlier watch did not ask for, and are skipped.
 //     When slots go, the watch stays; the next one has the narrower selector.
 //  4. The shardInfo of a list shows that the server honours selectors. Until then, each list and
 //     each watch is preceded by a list of one object with a selector, except after a failure. After

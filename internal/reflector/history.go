@@ -18,6 +18,7 @@ type position struct {
 	resume  string // where the next watch begins: version, or the version before it
 	highest string // of all objects, events and lists of this history, in whatever order
 	last    lastChange
+	asked   selection // of the watch that has reached version
 }
 
 // lastChange is the latest state of all objects, or the end of one. A server that was set back to a

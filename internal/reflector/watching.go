@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -239,6 +240,10 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 	s.changes = s.changes[:0]
 	for i := range events {
 		event := &events[i]
+		if s.isOfOtherSlots(event, to.version) {
+			s.stream.at = event.Version
+			continue
+		}
 		if err := s.checkVersion(event, to.version); err != nil {
 			bad = err
 			continue
@@ -268,6 +273,18 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 		s.history.suspect()
 	}
 	return bad
+}
+
+// isOfOtherSlots reports whether an event is older than the reached version because the watch that has
+// reached it did not ask for the event's slot. If the slot is held now, its list has the event: it is
+// not older than that version, see push.
+func (s *watching[T]) isOfOtherSlots(event *source.Event[T], reached string) bool {
+	asked := s.history.asked.slots
+	if s.o.Slots == nil || asked == slot.All() || !s.stream.behind || event.Type > source.Deleted ||
+		!s.history.isOlder(event.Version, reached) {
+		return false
+	}
+	return event.Unselected || !s.o.Slots.Key().In(asked, event.UID, slot.NamespaceOf(event.Key))
 }
 
 // checkVersion returns an error for an event whose version cannot follow the reached one.
@@ -337,6 +354,7 @@ func (s *watching[T]) handedOn(to position, changed bool) {
 	if h.isOlder(h.highest, to.highest) {
 		h.suspectRewind = false // the server has passed the version that the watch began at
 	}
+	to.asked = s.stream.asked
 	h.position = to
 	if h.isOlder(to.version, to.highest) {
 		h.suspect()
