@@ -49,6 +49,16 @@ func TestFakeObjectWithoutName(t *testing.T) {
 	})
 }
 
+// TestExampleIsANilPointer: tests of Kubernetes' admission policies give the type alone.
+func TestExampleIsANilPointer(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		informer := newInformer(listWatchOf(fake.NewClientset(newPod("a"))), (*corev1.Pod)(nil), clientgo.SharedIndexInformerOptions{})
+		handler := record(t, informer)
+		runSynced(t, informer)
+		handler.want(t, "add default/a initial")
+	})
+}
+
 // TestFakeAndStoreByHand changes objects in the cache and, before the informer receives an event,
 // in the clientset, as tests of programs do. Handlers receive the events of the clientset.
 func TestFakeAndStoreByHand(t *testing.T) {

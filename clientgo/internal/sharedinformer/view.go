@@ -42,17 +42,25 @@ func (v view) Follow(name string, f func(inspect.Change)) (remove func(), err er
 	})
 }
 
-// resourceOf returns the kind of an example, "" if it may be an object of any kind.
-func resourceOf(example runtime.Object) source.Resource {
+// resourceOf returns the kind of an example, "" if it may be an object of any kind. The example may be a
+// nil pointer, which has a type alone.
+func resourceOf(example runtime.Object) (of source.Resource) {
 	if example == nil {
-		return source.Resource{}
+		return of
 	}
-	kind := example.GetObjectKind().GroupVersionKind()
-	of := source.Resource{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
+	v := reflect.ValueOf(example)
+	if v.Kind() != reflect.Pointer || !v.IsNil() {
+		kind := example.GetObjectKind().GroupVersionKind()
+		of = source.Resource{Group: kind.Group, Version: kind.Version, Kind: kind.Kind}
+	}
 	switch example.(type) {
 	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
 	default:
-		of.Kind = cmp.Or(of.Kind, reflect.Indirect(reflect.ValueOf(example)).Type().Name())
+		t := v.Type()
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		of.Kind = cmp.Or(of.Kind, t.Name())
 	}
 	return of
 }
