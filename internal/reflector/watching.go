@@ -237,6 +237,13 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 	to := s.history.position
 	var bad error
 	absent := s.history.absent
+	// Once the slot of an object has gone, its end may come without a key, or not at all.
+	if !s.mayHold(to.last.key, to.last.uid) {
+		to.last = lastChange{}
+	}
+	if !s.mayHold(absent.key, absent.uid) {
+		absent = absence{}
+	}
 	s.changes = s.changes[:0]
 	for i := range events {
 		event := &events[i]
