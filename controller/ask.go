@@ -30,7 +30,7 @@ func (r *run[T]) askAbout(ctx context.Context, key string) {
 		a := &answers[i]
 		a.Answer, a.err = a.Ask(ctx, r.c.o.Guard, a.by, a.by.resource())
 		if isBehind := a.err == nil && !a.Unknown && !a.Settled; isBehind && r.barrier.now()-a.at >= askAfter {
-			a.by.SuspectWatch(a.Object, "")
+			a.by.SuspectWatch(a.Object, "", "")
 		}
 	}
 	if r.barrier.settle(key, answers) {

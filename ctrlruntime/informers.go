@@ -73,7 +73,7 @@ type progress interface {
 	Reached(namespace string) (version string, ok bool)
 	Cached(key string) (version, uid string, ok bool)
 	Keys() iter.Seq[string]
-	SuspectWatch(key, version string)
+	SuspectWatch(key, version, uid string)
 	WaitFor(ctx context.Context, version string) error
 }
 

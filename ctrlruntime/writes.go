@@ -206,7 +206,7 @@ func (s *writes) awaitOne(ctx context.Context, m *member, w *write) error {
 			due = state.Due(m, s.now())
 		} else {
 			if problem == nil && !state.Unknown && s.now()-began >= written.AskAfter {
-				m.SuspectWatch(state.Object, "")
+				m.SuspectWatch(state.Object, "", "")
 			}
 			due = s.now() + written.AskAfter
 		}

@@ -118,10 +118,10 @@ func (p *part[T]) decoded() source.DecodingStats {
 }
 
 // SuspectWatch has the part that holds a key begin its watch anew, as Reflector.SuspectWatch says.
-func (c *Collection[T]) SuspectWatch(key, version string) {
+func (c *Collection[T]) SuspectWatch(key, version, uid string) {
 	for _, p := range c.parts.present() {
 		if running := p.running.Load(); running != nil && strings.HasPrefix(key, p.prefix) {
-			running.reflector.SuspectWatch(key, version)
+			running.reflector.SuspectWatch(key, version, uid)
 		}
 	}
 }

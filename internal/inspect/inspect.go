@@ -34,10 +34,10 @@ type Informer interface {
 	// Cached returns the version and UID of a cached object.
 	Cached(key string) (version, uid string, ok bool)
 	// SuspectWatch reports that a consistent read has shown another state of an object than is
-	// cached: the watch is begun anew, unless it has just begun. version is that of the cached
-	// state if that was cached before the read and is later than the state that the read has shown,
-	// and "" otherwise.
-	SuspectWatch(key, version string)
+	// cached: the watch is begun anew, unless it has just begun. version and uid are those of the
+	// cached state if that was cached before the read and is later than the state that the read has
+	// shown, and "" otherwise.
+	SuspectWatch(key, version, uid string)
 	// Version returns the version that the whole cache reflects.
 	Version() string
 	// Over returns why it follows the server no more; nil if it does or will.

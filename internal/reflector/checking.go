@@ -65,7 +65,7 @@ func (s *checking[T]) rewindOf(page source.Page[T]) error {
 		return h.rewindError(page.Version)
 	}
 	h.absent = absence{}
-	if !s.mayHold(h.last.key, h.last.uid) {
+	if !s.holds(h.last.key, h.last.uid) {
 		return nil // its changes are ignored
 	}
 	for _, item := range page.Items {

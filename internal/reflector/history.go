@@ -24,9 +24,8 @@ type position struct {
 // lastChange is the latest state of all objects, or the end of one. A server that was set back to a
 // state before it does not have it, whatever version it has reached since.
 type lastChange struct {
-	key, version string
-	uid          string // "" if it is not known
-	deleted      bool
+	key, version, uid string
+	deleted           bool
 }
 
 // absence is an object that a check did not find, and that no event has ended yet.

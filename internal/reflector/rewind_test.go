@@ -288,10 +288,10 @@ func TestP15_SilentWatches(t *testing.T) {
 func TestDoubtBeginsTheWatchAnew(t *testing.T) {
 	suspects := func(at time.Duration, version string) func(*Reflector[object], *script) {
 		return func(r *Reflector[object], _ *script) {
-			r.SuspectWatch("a", version) // too early
+			r.SuspectWatch("a", version, "uid-a") // too early
 			after(at)
-			r.SuspectWatch("a", version)
-			r.SuspectWatch("a", version)
+			r.SuspectWatch("a", version, "uid-a")
+			r.SuspectWatch("a", version, "uid-a")
 		}
 	}
 	scenarios(t, map[string]scenario{

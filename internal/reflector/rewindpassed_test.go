@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/source"
 )
 
 // lookedAt answers a check of the server's version with the objects of a text.
@@ -30,6 +32,22 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 	narrowed := func(keys ...string) checker {
 		return func(t *testing.T, _ *Reflector[object], s *script, _ *journal) {
 			same(t, "keys asked for", s.keys, keys...)
+		}
+	}
+	// ab is a holding of two slots. The end of an object comes without its key while its slot is not held.
+	ab := func() Options[object] { return Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a", "b"))} }
+	endsUnselected := func(after time.Duration, version string) read {
+		return read{after: after, events: []source.Event[object]{
+			{Type: source.Deleted, Unselected: true, Item: source.Item[object]{Version: version}},
+		}}
+	}
+	slotGoesFor := func(d time.Duration) func(*Reflector[object], *script) {
+		return func(r *Reflector[object], _ *script) {
+			r.o.Slots.Remove(slotsOf("b"))
+			after(d)
+			if err := r.o.Slots.Add(context.Background(), slotsOf("b")); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	scenarios(t, map[string]scenario{
@@ -92,9 +110,31 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 			answers: []answer{listed(sends("~b@8")), lookedAt("20", ""), watched("8", sendsAfter(time.Second, "*21")), streamed(sends("+c@19 =22"))},
 			during: func(r *Reflector[object], _ *script) {
 				after(time.Minute)
-				r.SuspectWatch("b", "8")
+				r.SuspectWatch("b", "8", "uid-b")
 			},
 			queue: []string{replaced5, "push 8: set b@8", "bookmark 21", "replace 22, new history: c@19"}, check: narrowed("b"),
+		},
+		"look without the last object, which ended while its slot was not held": {
+			o: ab(),
+			answers: append([]answer{listed(sends("~b@8"), endsUnselected(time.Second, "15"), failsAfter(time.Minute, errCut))},
+				append(slices.Repeat([]answer{failed("watch 8", errRefused)}, 3),
+					watched("8", sendsAfter(20*time.Second, "*21")), lookedAt("20", ""))...),
+			during: slotGoesFor(10 * time.Second),
+			queue:  []string{replaced5, "push 8: set b@8", "bookmark 15", "bookmark 21"}, check: narrowed(),
+		},
+		"look without the last object, whose slot is not held until its end": {
+			o: ab(),
+			answers: []answer{
+				listed(sends("~b@8")), lookedAt("20", ""),
+				watched("8", endsUnselected(10*time.Second, "19"), sendsAfter(time.Minute, "*21")),
+			},
+			during: func(r *Reflector[object], s *script) {
+				after(time.Minute)
+				r.SuspectWatch("b", "8", "uid-b")
+				after(5 * time.Second)
+				slotGoesFor(20*time.Second)(r, s)
+			},
+			queue: []string{replaced5, "push 8: set b@8", "bookmark 19", "bookmark 21"}, check: narrowed("b"),
 		},
 		"look at the deleted object": {
 			answers: away("-b@9", "5", watched("5"), lookedAt("20", "+b@2"), streamed(sends("+b@2 =20"))),

@@ -20,9 +20,6 @@ func (r *Reflector[T]) holds(key, uid string) bool {
 	return r.o.Slots == nil || r.o.Slots.Has(uid, slot.NamespaceOf(key))
 }
 
-// mayHold is holds for an object whose UID may be "", if it is not known.
-func (r *Reflector[T]) mayHold(key, uid string) bool { return uid == "" || r.holds(key, uid) }
-
 // ignores reports whether an object is in a slot that is not held.
 func (r *Reflector[T]) ignores(item *source.Item[T]) bool {
 	return item.Err == nil && !r.holds(item.Key, item.UID)

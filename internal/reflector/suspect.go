@@ -16,10 +16,10 @@ const leastWatched = 30 * time.Second
 // the watch has brought. The watch ends, unless it began less than half a minute ago, and is begun
 // anew: with several servers, maybe at one that does not lag. If the read has shown a state before
 // version, which was cached before the read, the server may have been set back, and is checked
-// before the next watch. version is "" otherwise. It may be called from any goroutine.
-func (r *Reflector[T]) SuspectWatch(key, version string) {
+// before the next watch. version and uid are "" otherwise. It may be called from any goroutine.
+func (r *Reflector[T]) SuspectWatch(key, version, uid string) {
 	if version != "" {
-		r.suspected.Store(&lastChange{key: key, version: version})
+		r.suspected.Store(&lastChange{key: key, version: version, uid: uid})
 	}
 	if watch := r.running.Load(); watch != nil && time.Since(watch.opened) >= leastWatched {
 		watch.cancel(errSuspected)

@@ -115,7 +115,7 @@ func (s *watching[T]) lacksEnd() bool {
 	if h.absent.key == "" || h.isOlder(h.version, h.absent.until) {
 		return false
 	}
-	return s.mayHold(h.absent.key, h.absent.uid)
+	return s.holds(h.absent.key, h.absent.uid)
 }
 
 // watchEnded closes a watch that has ended, records how it ended, and returns the state that
@@ -238,10 +238,10 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 	var bad error
 	absent := s.history.absent
 	// Once the slot of an object has gone, its end may come without a key, or not at all.
-	if !s.mayHold(to.last.key, to.last.uid) {
+	if !s.holds(to.last.key, to.last.uid) {
 		to.last = lastChange{}
 	}
-	if !s.mayHold(absent.key, absent.uid) {
+	if !s.holds(absent.key, absent.uid) {
 		absent = absence{}
 	}
 	s.changes = s.changes[:0]

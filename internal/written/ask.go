@@ -28,12 +28,12 @@ func (w Write) Ask(
 		Resource: gvr.GroupResource(), Namespace: namespace, Name: name, UID: types.UID(w.UID),
 		Version: w.Version, Gone: w.Gone, Unknown: w.Unknown,
 	}
-	before, _, known := by.Cached(w.Object)
+	before, uid, known := by.Cached(w.Object)
 	a.resolved, err = server.Resolve(ctx, gvr, asked)
 	a.Settled = a.resolved.Settled
 	if got := a.resolved; err == nil && known && name != "" && !got.Gone && got.Version != "" &&
 		!Reaches(got.Version, before) {
-		by.SuspectWatch(w.Object, before)
+		by.SuspectWatch(w.Object, before, uid)
 	}
 	if err != nil || w.Unknown || a.Settled {
 		return a, err

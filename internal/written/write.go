@@ -37,8 +37,8 @@ type Cache interface {
 	// Keys yields the keys of all cached objects.
 	Keys() iter.Seq[string]
 	// SuspectWatch reports that a consistent read has shown another state of an object than is
-	// cached: one before version, or a later one for "".
-	SuspectWatch(key, version string)
+	// cached: one before version, which is that of an object with a UID, or a later one for "".
+	SuspectWatch(key, version, uid string)
 }
 
 // Write is a write that a cache may not show. Times are those since an epoch that the caller has

@@ -35,7 +35,7 @@ func (c fakeCache) Holds(string, string) bool { return !c.foreign }
 
 func (c fakeCache) Keys() iter.Seq[string] { return slices.Values([]string{"shop/x"}) }
 
-func (c fakeCache) SuspectWatch(string, string) {}
+func (c fakeCache) SuspectWatch(string, string, string) {}
 
 var errStopped = errors.New("stopped")
 

@@ -33,7 +33,7 @@ type progress interface {
 	Over() error
 	Reached(namespace string) (version string, ok bool)
 	Keys() iter.Seq[string]
-	SuspectWatch(key, version string)
+	SuspectWatch(key, version, uid string)
 }
 
 // WaitFor waits until the cache reflects a version, for programs that have only the cache. It
