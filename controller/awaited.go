@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/internal/written"
 )
 
@@ -19,6 +20,7 @@ type awaited struct {
 	written.Write
 	by     cache
 	of     *pending      // the key whose call has written
+	slot   int           // the slot of that call, or noSlot
 	at     time.Duration // the time at which it was recorded
 	sent   time.Duration // the time at which it was sent
 	shown  bool          // no wait: the cache shows it, or need not show it
@@ -32,12 +34,23 @@ type awaited struct {
 type cache interface {
 	written.Cache
 	id() uint32
+	Slots() *slot.Holding
 	resource() schema.GroupVersionResource
 	Name() string
 	observeLag(d time.Duration)
 }
 
 func (w *awaited) id() objectID { return objectID{w.by.id(), w.Object} }
+
+// slotOfObject returns the slot whose next owner has to see the write. A cache of slots shows it to the
+// owner of the object; any other cache, to that of the key.
+func (w *awaited) slotOfObject() int {
+	if held := w.by.Slots(); held != nil && w.slot != noSlot && w.UID != "" {
+		namespace, _ := written.SplitKey(w.Object)
+		return held.Key().Of(w.UID, namespace)
+	}
+	return w.slot
+}
 
 // made reports whether the write has led to a change.
 func (w *awaited) made(ch change) bool {

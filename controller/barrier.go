@@ -1,6 +1,8 @@
 package controller
 
 import (
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,6 +11,7 @@ import (
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/internal/written"
 )
 
@@ -29,10 +32,10 @@ type barrier[T tidings.Object] struct {
 	mu    sync.Mutex // guards the rest
 	alarm time.Duration
 	ledger
-	asked []string // the keys that the server is to be asked about
-	// newest are the newest versions that were written, by resource.
-	newest map[string]string
-	open   int // the number of writes that do not show
+	asked  []string // the keys that the server is to be asked about
+	newest newestVersions
+	open   int                    // the number of writes that do not show
+	openIn map[int]map[string]int // of these, the number by the slot of the call, and by key
 }
 
 // change is a new state of an object, which leads to a call of a key.
@@ -49,7 +52,8 @@ type change struct {
 }
 
 func newBarrier[T tidings.Object]() *barrier[T] {
-	b := &barrier[T]{epoch: time.Now(), timer: time.NewTimer(0), newest: map[string]string{}}
+	b := &barrier[T]{epoch: time.Now(), timer: time.NewTimer(0)}
+	b.newest, b.openIn = newestVersions{}, map[int]map[string]int{}
 	b.timer.Stop()
 	b.asks = make(chan struct{}, 1)
 	b.keys, b.objects = map[string]*pending{}, map[objectID]*awaited{}
@@ -82,11 +86,11 @@ func (b *barrier[T]) restart() {
 	}
 }
 
-// record adds the writes of a call of a key. followers returns the informers in whose caches the
-// writes may show. record marks the changes that have come during the call and were made by these
-// writes.
+// record adds the writes of a call of a key in a slot, or noSlot. followers returns the informers in
+// whose caches the writes may show. record marks the changes that have come during the call and were
+// made by these writes.
 func (b *barrier[T]) record(
-	key string, writes []guard.Write, came []change, followers func() []*follower[T],
+	key string, slot int, writes []guard.Write, came []change, followers func() []*follower[T],
 ) {
 	if len(writes) == 0 {
 		return
@@ -99,7 +103,7 @@ func (b *barrier[T]) record(
 	for _, f := range followers() { // under the lock: forget comes before or after
 		for i := range writes {
 			if f.holds(writes[i].Resource) {
-				b.await(b.awaitedOf(&writes[i], p, f), came)
+				b.await(b.awaitedOf(&writes[i], p, slot, f), came)
 			}
 		}
 	}
@@ -108,9 +112,9 @@ func (b *barrier[T]) record(
 }
 
 // awaitedOf returns the entry for a write.
-func (b *barrier[T]) awaitedOf(w *guard.Write, of *pending, by cache) *awaited {
+func (b *barrier[T]) awaitedOf(w *guard.Write, of *pending, slot int, by cache) *awaited {
 	a := &awaited{
-		Write: written.Of(w, b.epoch), by: by, of: of, at: b.now(), sent: w.Sent.Sub(b.epoch),
+		Write: written.Of(w, b.epoch), by: by, of: of, slot: slot, at: b.now(), sent: w.Sent.Sub(b.epoch),
 	}
 	if a.Object == of.key {
 		a.Object = of.key // one string for both
@@ -129,32 +133,48 @@ func (b *barrier[T]) await(w *awaited, came []change) {
 			if came[i].objectID == w.id() && w.made(came[i]) {
 				came[i].writer, came[i].sent, w.echoed = w.of.key, w.sent, true
 				now = came[i].came
+				b.shows(w, came[i].version)
 			}
 		}
-		b.wrote(w, w.Version)
+		b.shows(w, w.Version)
 	}
 	for earlier := range w.of.writes() {
 		if w.by == earlier.by && w.Replaces(&earlier.Write) {
 			b.show(earlier)
 		}
 	}
-	w.of.open++
-	b.open++
+	b.count(w, 1)
 	b.insert(w)
 	b.look(w, now)
 }
 
-// wrote records a version at which a write shows.
-func (b *barrier[T]) wrote(w *awaited, version string) {
-	raise(b.newest, w.by.resource().GroupResource().String(), version)
+// shows records a version at which a write shows.
+func (b *barrier[T]) shows(w *awaited, version string) {
+	b.newest.raise(w.slotOfObject(), w.by.resource().GroupResource().String(), version)
+}
+
+// count adds to the number of writes that do not show.
+func (b *barrier[T]) count(w *awaited, n int) {
+	w.of.open += int32(n)
+	b.open += n
+	if w.slot == noSlot {
+		return
+	}
+	keys := b.openIn[w.slot]
+	if keys == nil {
+		keys = map[string]int{}
+		b.openIn[w.slot] = keys
+	}
+	if keys[w.of.key] += n; keys[w.of.key] == 0 {
+		delete(keys, w.of.key)
+	}
 }
 
 // show records that no call waits for a write any more.
 func (b *barrier[T]) show(w *awaited) {
 	if !w.shown {
 		w.shown = true
-		w.of.open--
-		b.open--
+		b.count(w, -1)
 	}
 	if w.echoed || b.now()-w.at >= echoKept {
 		b.remove(w)
@@ -168,9 +188,9 @@ func (b *barrier[T]) look(w *awaited, now time.Duration) {
 		if !w.Held(w.by, now) || w.Gone && b.follows(w) {
 			return
 		}
-		if w.Gone {
+		if w.Gone && !w.echoed { // the version of the end is not known, and is not later
 			reached, _ := w.Reached(w.by)
-			b.wrote(w, reached)
+			b.shows(w, reached)
 		}
 		b.measure(w, now)
 	}
@@ -279,6 +299,7 @@ func (b *barrier[T]) event(ch *change) (wake []string) {
 		p, open := w.of, w.of.open
 		if !w.echoed && w.made(*ch) {
 			ch.writer, ch.sent, w.echoed = p.key, w.sent, true
+			b.shows(w, ch.version)
 		} else if order, ok := delta.CompareDecimal(ch.version, w.Version); ok && order > 0 && !w.Gone {
 			w.echoed = true // the event does not come any more
 		}
@@ -339,7 +360,7 @@ func (b *barrier[T]) settle(key string, answers []answer) bool {
 		case w.Unknown:
 			w.Take(a.Answer)
 			if w.asked = true; !w.Gone {
-				b.wrote(w, w.Version)
+				b.shows(w, w.Version)
 			}
 		}
 	}
@@ -385,14 +406,13 @@ func (b *barrier[T]) release(key string) {
 	}
 }
 
-// unshown returns the keys with a write that does not show.
-func (b *barrier[T]) unshown() (keys []string) {
+// unshown returns the keys with a write that a call in one of some slots has made, and that does not
+// show.
+func (b *barrier[T]) unshown(slots slot.Set) (keys []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for key, p := range b.keys {
-		if p.open > 0 {
-			keys = append(keys, key)
-		}
+	for n := range slots.Slots() {
+		keys = slices.AppendSeq(keys, maps.Keys(b.openIn[n]))
 	}
 	return keys
 }

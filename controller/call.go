@@ -101,7 +101,7 @@ func (r *run[T]) step(n int, item queue.Item[why]) {
 
 // process makes a call, if it may begin.
 func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
-	current := &calling{run: r}
+	current := &calling{run: r, slot: noSlot}
 	if _, running := r.c.callings.LoadOrStore(item.Key, current); running {
 		return queue.Outcome{Result: queue.Park} // a call of an earlier run has not returned yet
 	}
@@ -234,7 +234,7 @@ func (r *run[T]) call(
 		}
 		r.noteWrites(item.Key, began, current.loops, writes)
 		r.addAll(item.Key, current.end(func(came []change) {
-			r.barrier.record(item.Key, writes, came, r.c.all)
+			r.barrier.record(item.Key, current.slot, writes, came, r.c.all)
 		}))
 		outcome = r.outcome(item, result, err)
 		if err == nil {

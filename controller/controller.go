@@ -38,7 +38,6 @@ type Controller[T tidings.Object] struct {
 	succeeded broadcast
 	barrier   *barrier[T]
 	slots     *slotCalls // nil without Options.Slots
-	unshown   unshownKeys[T]
 	// callings has the *calling of each key that is with a worker. A worker may be of an earlier
 	// run, if its call did not return in time.
 	callings sync.Map

@@ -62,8 +62,8 @@
 //	    crash, those of the server. The waits are bounded as at the beginning of a term. Then each key is
 //	    called once.
 //	 3. A drain prevents further calls, waits for those that run, and then until the barrier holds no
-//	    key of the slots back. It leaves the newest versions at which own writes showed, or for which
-//	    the caches were waited for.
+//	    key of the slots back. It leaves the newest versions at which own writes to the slots showed,
+//	    or for which the caches had to wait.
 //	 4. A closed slot keeps its keys, failures and ends of objects, and goes on with them if it is
 //	    served again. Drop forgets them: an end whose call had not succeeded is then left to
 //	    finalizers. Writes that do not show stay in the barrier until they do.

@@ -148,7 +148,7 @@ func TestC12_AnEventWhileItsCallEnds(t *testing.T) {
 	r := newTestRun(t, 1)
 	ch := change{objectID: objectID{0, "a/x0"}, version: "2", why: why{key: "a/x0", cause: Updated}}
 	r.noteEvent(&ch)
-	r.barrier.record("a/x0", []guard.Write{{
+	r.barrier.record("a/x0", noSlot, []guard.Write{{
 		Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
 		UID: types.UID(fmt.Sprintf("%036d", 0)), Version: "2", Sent: time.Now(),
 	}}, nil, r.c.all)
@@ -170,7 +170,7 @@ func TestC03_TheBarrierForgets(t *testing.T) {
 		}
 	}
 	id := objectID{0, "a/x0"}
-	b.record("a/x0", []guard.Write{write("2", false), write("3", false), write("", true)}, nil, r.c.all)
+	b.record("a/x0", noSlot, []guard.Write{write("2", false), write("3", false), write("", true)}, nil, r.c.all)
 	if parked, _ := b.hold("a/x0"); !parked || len(b.asked) > 0 {
 		t.Errorf("hold: %v, %v", parked, b.asked)
 	}
@@ -207,7 +207,7 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 		r := newTestRun(t, keys)
 		for i := range keys {
 			key := fmt.Sprint("a/x", i)
-			r.barrier.record(key, []guard.Write{{
+			r.barrier.record(key, noSlot, []guard.Write{{
 				Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a",
 				Name: fmt.Sprint("x", i), Version: "2", Sent: time.Now(),
 			}}, nil, r.c.all)
@@ -251,7 +251,7 @@ func TestC03_AWriteWithoutAnEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestRun(t, 1)
 		b := r.barrier
-		b.record("a/x0", []guard.Write{{
+		b.record("a/x0", noSlot, []guard.Write{{
 			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
 			Version: "1", Sent: time.Now(),
 		}}, nil, r.c.all)
@@ -338,7 +338,7 @@ func heldRun(tb testing.TB, keys int) *run[*corev1.ConfigMap] {
 	tb.Helper()
 	r := newTestRun(tb, keys)
 	for key, object := range r.c.primary.Lister().All() {
-		r.barrier.record(key, []guard.Write{{
+		r.barrier.record(key, noSlot, []guard.Write{{
 			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: object.Namespace,
 			Name: object.Name, UID: object.UID, Version: fmt.Sprint(1000 + keys), Sent: time.Now(),
 		}}, nil, r.c.all)

@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/internal/written"
@@ -110,20 +108,21 @@ func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[
 	}
 	ticker := time.NewTicker(drainPeriod)
 	defer ticker.Stop()
-	for since := time.Now(); t != nil && t.Err() == nil; since = time.Now().Add(-drainPeriod) {
+	for t != nil && t.Err() == nil {
 		open := 0
-		for n, keys := range c.unshown.bySlot(c, since) {
-			if n != noSlot && !slots.Has(n) {
-				continue
-			}
-			for _, key := range keys {
-				if held, _ := c.barrier.hold(key); held { // and the server is asked when it is due
-					open++
-				}
+		for _, key := range c.barrier.unshown(slots) {
+			if held, _ := c.barrier.hold(key); held { // and the server is asked when it is due
+				open++
 			}
 		}
 		if open == 0 {
-			return c.barrier.written(), nil
+			versions := map[string]string{}
+			for n := range slots.Slots() {
+				for resource, version := range c.barrier.written(n) {
+					raise(versions, resource, version)
+				}
+			}
+			return versions, nil
 		}
 		select {
 		case <-ticker.C:
@@ -133,33 +132,6 @@ func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[
 		}
 	}
 	return nil, nil
-}
-
-// unshownKeys are the keys with a write that does not show. The drains of many slots share them.
-type unshownKeys[T tidings.Object] struct {
-	mu   sync.Mutex
-	at   time.Time
-	keys map[int][]string // by slot; noSlot for a key whose slot is not known
-}
-
-const noSlot = -1
-
-// bySlot returns the keys as they were at a moment after since.
-func (u *unshownKeys[T]) bySlot(c *Controller[T], since time.Time) map[int][]string {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.at.After(since) {
-		return u.keys
-	}
-	u.at, u.keys = time.Now(), map[int][]string{}
-	for _, key := range c.barrier.unshown() {
-		n, ok := c.slotOf(c.current(), key)
-		if !ok {
-			n = noSlot
-		}
-		u.keys[n] = append(u.keys[n], key)
-	}
-	return u.keys
 }
 
 func (c *Controller[T]) drop(slots slot.Set) {
@@ -258,6 +230,9 @@ func (r *run[T]) serve(owned []slot.Owned) {
 	if !r.started || r.ending {
 		return
 	}
+	for _, o := range owned {
+		r.barrier.reached(o.Number, o.Versions) // the next owner has to reach them too
+	}
 	for _, w := range r.c.slots.expect(owned) {
 		r.goes("opener", func() { r.open(w) })
 	}
@@ -266,7 +241,9 @@ func (r *run[T]) serve(owned []slot.Owned) {
 // open waits until the caches have reached the versions of slots, and calls each of their keys once.
 func (r *run[T]) open(w *opening) {
 	versions := r.reach(w.versions, w.versions != nil)
-	r.barrier.reached(versions) // the next owner has to reach them too
+	if w.versions == nil {
+		r.passOn(w.slots, versions)
+	}
 	if r.ctx.Err() != nil {
 		return
 	}
@@ -284,6 +261,20 @@ func (r *run[T]) open(w *opening) {
 		if _, _, cached := r.c.all()[0].Cached(key); !cached {
 			add(key)
 		}
+	}
+}
+
+// passOn records the server's versions, which the run has waited for after a crash, for the next owners
+// of slots. A server that selects slots may not show them these versions; the list with which they warm
+// is newer.
+func (r *run[T]) passOn(slots slot.Set, versions map[string]string) {
+	for _, f := range r.c.all() {
+		if f.informer.Health().Sharded {
+			delete(versions, f.resource().GroupResource().String())
+		}
+	}
+	for n := range slots.Slots() {
+		r.barrier.reached(n, versions)
 	}
 }
 

@@ -177,6 +177,11 @@ func TestS2_VersionsArePassedOn(t *testing.T) {
 		if versions["configmaps"] != x.ResourceVersion {
 			t.Errorf("the versions are %v, want %s", versions, x.ResourceVersion)
 		}
+		given[0].Versions["configmaps"] = "1000000" // which the cache does not reach
+		s.Serve(given)
+		if versions, err = s.Drain(w.ctx, slotsOf("a")); err != nil || versions["configmaps"] != "1000000" {
+			t.Errorf("the versions are %v, %v while they are waited for", versions, err)
+		}
 		s.Serve([]slot.Owned{{Number: slotOf("a"), Epoch: 2}}) // after a crash
 		if versions, err = s.Drain(w.ctx, slotsOf("a")); err != nil || versions != nil {
 			t.Errorf("the versions are %v, %v before the server was asked", versions, err)

@@ -38,7 +38,7 @@ func (r *run[T]) takeOver() {
 	if !has {
 		return
 	}
-	r.barrier.reached(r.reach(versions, known)) // the next owner has to reach them too
+	r.barrier.reached(noSlot, r.reach(versions, known)) // the next owner has to reach them too
 	r.tookOver = r.ctx.Err() == nil
 }
 
@@ -69,9 +69,7 @@ func (r *run[T]) catchUp(versions map[string]string, bound time.Duration) (behin
 			continue
 		}
 		wait := bound
-		if len(f.informer.Namespaces()) > 1 || f.informer.Health().Sharded {
-			// Each namespace has to reach it, also a quiet one; and where the server selects slots,
-			// a write to another slot shows with the next bookmark.
+		if len(f.informer.Namespaces()) > 1 { // each of them has to reach it, also a quiet one
 			wait = min(bound, crashWait)
 		}
 		ctx, cancel := context.WithDeadline(r.ctx, began.Add(wait))
@@ -119,7 +117,7 @@ func (r *run[T]) handOver() {
 		t.Reached(nil)
 		return
 	}
-	r.barrier.reached(left)
+	r.barrier.reached(noSlot, left)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), outcomeWait)
 	defer cancel()
 	ticker := time.NewTicker(outcomeWait / 100)
@@ -127,7 +125,7 @@ func (r *run[T]) handOver() {
 	for {
 		open := r.barrier.withoutVersion()
 		if len(open) == 0 {
-			t.Reached(r.barrier.written())
+			t.Reached(r.barrier.written(noSlot))
 			return
 		}
 		for _, key := range open {
@@ -144,19 +142,35 @@ func (r *run[T]) handOver() {
 	}
 }
 
-// written returns the newest versions that were written and show in the caches, by resource.
-func (b *barrier[T]) written() map[string]string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return maps.Clone(b.newest)
+// noSlot is in place of a slot for controllers without slots.
+const noSlot = -1
+
+// newestVersions are the newest versions that were written or waited for, by slot and resource. They
+// differ by slot, as a server that selects slots does not show the writes of one to the owner of another.
+type newestVersions map[int]map[string]string
+
+func (v newestVersions) raise(slot int, resource, version string) {
+	if v[slot] == nil {
+		v[slot] = map[string]string{}
+	}
+	raise(v[slot], resource, version)
 }
 
-// reached records versions that the run has waited for.
-func (b *barrier[T]) reached(versions map[string]string) {
+// written returns the newest versions of a slot that were written and show in the caches, by resource.
+func (b *barrier[T]) written(slot int) map[string]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	versions := map[string]string{} // not nil: they are known
+	maps.Copy(versions, b.newest[slot])
+	return versions
+}
+
+// reached records versions that the run waits for, for the next owner of a slot.
+func (b *barrier[T]) reached(slot int, versions map[string]string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for resource, version := range versions {
-		raise(b.newest, resource, version)
+		b.newest.raise(slot, resource, version)
 	}
 }
 

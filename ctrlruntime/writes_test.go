@@ -27,7 +27,7 @@ func (*fakeInformer) Over() error                                { return nil }
 func (*fakeInformer) WaitFor(context.Context, string) error      { return nil }
 func (f *fakeInformer) Reached(string) (version string, ok bool) { return f.reached, true }
 func (f *fakeInformer) Keys() iter.Seq[string]                   { return maps.Keys(f.cached) }
-func (f *fakeInformer) SuspectWatch(string, string, string)              {}
+func (f *fakeInformer) SuspectWatch(string, string, string)      {}
 
 func (*fakeInformer) Await(context.Context, func() (bool, error)) error { return nil }
 

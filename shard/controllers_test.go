@@ -140,6 +140,55 @@ func TestS2_APlannedHandOverOfControllers(t *testing.T) {
 	}
 }
 
+// TestS2_AHandOverWithAServerThatSelects has a member that leaves while its calls run. Its slots go to two
+// members, whose watches lag and bring the objects of their own slots alone: they wait for the writes to
+// these, and not for others.
+func TestS2_AHandOverWithAServerThatSelects(t *testing.T) {
+	const takes, lag = 2 * time.Second, 3 * time.Second
+	inFleetOf(t, 96, apisim.Options{ShardedListAndWatch: true}, func(f *fleet) {
+		f.held = true
+		a := f.join("a", controller.ByUID)
+		f.served(a)
+		b, c := f.join("b", controller.ByUID), f.join("c", controller.ByUID)
+		time.Sleep(8 * time.Minute)
+		f.served(a, b, c)
+		if n := a.serves().Len(); n < Count/4 || !c.informer.Health().Sharded {
+			t.Fatalf("a serves %d slots; the health of an informer is %+v", n, c.informer.Health())
+		}
+		a.set(func(a *replica) { a.takes = takes })
+		b.server.SetLag(lag)
+		c.server.SetLag(lag)
+		for i := range f.objects {
+			f.ask(i, 1)
+		}
+		time.Sleep(100 * time.Millisecond)
+		a.stop()
+		f.wantBetween("the hand-over", f.served(b, c), takes-time.Second, takes+time.Second+lag)
+		time.Sleep(10 * time.Second)
+		if err := a.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestS2_AHandOverAfterACrashWithAServerThatSelects: nobody waits for the versions that the server had
+// after the crash, as no event of the slots may have them.
+func TestS2_AHandOverAfterACrashWithAServerThatSelects(t *testing.T) {
+	inFleetOf(t, 0, apisim.Options{ShardedListAndWatch: true}, func(f *fleet) {
+		f.held = true
+		a := f.join("a", controller.ByUID)
+		f.served(a)
+		b, c := f.join("b", controller.ByUID), f.join("c", controller.ByUID)
+		time.Sleep(8 * time.Minute)
+		f.served(a, b, c)
+		f.server.Inject(apisim.Match{UserAgent: "a"}, apisim.Drop())
+		time.Sleep(2 * duration)
+		f.served(b, c)
+		b.stop()
+		f.wantBetween("the hand-over", f.served(c), 0, time.Second)
+	})
+}
+
 // TestS3_TheKeysOfACrashedControllerAreCalledInTime cuts a process off, whose calls run on.
 func TestS3_TheKeysOfACrashedControllerAreCalledInTime(t *testing.T) {
 	inFleet(t, 48, func(f *fleet) {

@@ -82,17 +82,24 @@ func inFleet(t *testing.T, objects int, test func(f *fleet)) {
 }
 
 func inOneFleet(t *testing.T, objects int, held bool, test func(f *fleet)) {
-	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, objects)
+	inFleetOf(t, objects, apisim.Options{}, func(f *fleet) {
 		f.held = held
+		test(f)
+	})
+}
+
+// inFleetOf is inFleet with a server with other options, and informers that the test chooses.
+func inFleetOf(t *testing.T, objects int, o apisim.Options, test func(f *fleet)) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFleet(t, objects, o)
 		test(f)
 		f.checkCalls()
 	})
 }
 
-func newFleet(t *testing.T, objects int) *fleet {
+func newFleet(t *testing.T, objects int, o apisim.Options) *fleet {
 	t.Helper()
-	f := &fleet{world: newWorld(t, apisim.Options{}), objects: objects, wrote: map[string]uint64{}}
+	f := &fleet{world: newWorld(t, o), objects: objects, wrote: map[string]uint64{}}
 	for i := range fleetNamespaces {
 		f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}})
 	}

@@ -24,7 +24,7 @@ const managedControllers = 6
 func inManagedFleet(t *testing.T, test func(f *fleet)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(t, 48)
+		f := newFleet(t, 48, apisim.Options{})
 		f.singles = managedControllers
 		test(f)
 		f.checkCalls()
