@@ -42,14 +42,13 @@ type cache interface {
 
 func (w *awaited) id() objectID { return objectID{w.by.id(), w.Object} }
 
-// slotOfObject returns the slot whose next owner has to see the write. A cache of slots shows it to the
-// owner of the object; any other cache, to that of the key.
-func (w *awaited) slotOfObject() int {
-	if held := w.by.Slots(); held != nil && w.slot != noSlot && w.UID != "" {
-		namespace, _ := written.SplitKey(w.Object)
-		return held.Key().Of(w.UID, namespace)
+// shownTo returns the slot whose owners alone see the write: that of the object, if a server may select
+// the slots of the cache. It returns noSlot if all see it.
+func (w *awaited) shownTo() int {
+	if held := w.by.Slots(); held != nil && held.Key() == ByUID && w.UID != "" {
+		return ByUID.Of(w.UID, "")
 	}
-	return w.slot
+	return noSlot
 }
 
 // made reports whether the write has led to a change.

@@ -150,7 +150,7 @@ func (b *barrier[T]) await(w *awaited, came []change) {
 
 // shows records a version at which a write shows.
 func (b *barrier[T]) shows(w *awaited, version string) {
-	b.newest.raise(w.slotOfObject(), w.by.resource().GroupResource().String(), version)
+	b.newest.raise(w.shownTo(), w.by.resource().GroupResource().String(), version)
 }
 
 // count adds to the number of writes that do not show.

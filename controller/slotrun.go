@@ -116,13 +116,7 @@ func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[
 			}
 		}
 		if open == 0 {
-			versions := map[string]string{}
-			for n := range slots.Slots() {
-				for resource, version := range c.barrier.written(n) {
-					raise(versions, resource, version)
-				}
-			}
-			return versions, nil
+			return c.barrier.written(slots), nil
 		}
 		select {
 		case <-ticker.C:

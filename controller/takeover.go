@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"maps"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/slot"
 )
 
 const (
@@ -125,7 +127,7 @@ func (r *run[T]) handOver() {
 	for {
 		open := r.barrier.withoutVersion()
 		if len(open) == 0 {
-			t.Reached(r.barrier.written(noSlot))
+			t.Reached(r.barrier.written(slot.Set{}))
 			return
 		}
 		for _, key := range open {
@@ -145,8 +147,9 @@ func (r *run[T]) handOver() {
 // noSlot is in place of a slot for controllers without slots.
 const noSlot = -1
 
-// newestVersions are the newest versions that were written or waited for, by slot and resource. They
-// differ by slot, as a server that selects slots does not show the writes of one to the owner of another.
+// newestVersions are the newest versions that were written or waited for, by slot and resource. Those of
+// noSlot are for all. Others differ by slot, as a server that selects slots does not show the writes of
+// one to the owner of another.
 type newestVersions map[int]map[string]string
 
 func (v newestVersions) raise(slot int, resource, version string) {
@@ -156,12 +159,18 @@ func (v newestVersions) raise(slot int, resource, version string) {
 	raise(v[slot], resource, version)
 }
 
-// written returns the newest versions of a slot that were written and show in the caches, by resource.
-func (b *barrier[T]) written(slot int) map[string]string {
+// written returns the newest versions that were written and show in the caches, by resource: those of
+// some slots, and those for all.
+func (b *barrier[T]) written(slots slot.Set) map[string]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	versions := map[string]string{} // not nil: they are known
-	maps.Copy(versions, b.newest[slot])
+	maps.Copy(versions, b.newest[noSlot])
+	for n := range slots.Slots() {
+		for resource, version := range b.newest[n] {
+			raise(versions, resource, version)
+		}
+	}
 	return versions
 }
 
