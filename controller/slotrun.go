@@ -93,6 +93,9 @@ func (c *Controller[T]) warm(ctx context.Context, t Term) error {
 }
 
 func (c *Controller[T]) serve(owned []slot.Owned) {
+	for _, o := range owned {
+		c.barrier.reached(o.Number, o.Versions) // the next owner has to reach them too
+	}
 	if r := c.current(); r != nil {
 		r.serve(owned)
 	}
@@ -223,9 +226,6 @@ func (r *run[T]) serve(owned []slot.Owned) {
 	defer r.mu.Unlock()
 	if !r.started || r.ending {
 		return
-	}
-	for _, o := range owned {
-		r.barrier.reached(o.Number, o.Versions) // the next owner has to reach them too
 	}
 	for _, w := range r.c.slots.expect(owned) {
 		r.goes("opener", func() { r.open(w) })
