@@ -153,6 +153,12 @@ func decode(l *coordinationv1.Lease) (c contents, err error) {
 		return c, fmt.Errorf("the map of the group, lease %s/%s, has %d entries of slots and %d controllers",
 			l.Namespace, l.Name, len(d.Entries), len(d.Controllers))
 	}
+	for i, name := range d.Controllers {
+		if name != "" && slices.Contains(d.Controllers[:i], name) {
+			return c, fmt.Errorf("the map of the group, lease %s/%s, has two entries of the controller %s",
+				l.Namespace, l.Name, name)
+		}
+	}
 	c = contents{make([]protocol.Entry, len(d.Entries)), d.Controllers}
 	for i, given := range d.Entries {
 		var fields [5]uint64

@@ -132,6 +132,7 @@ func (g *Group) run(ctx context.Context) {
 	for failures, lost := 0, 0; ctx.Err() == nil; {
 		m, err := g.join(ctx, name)
 		requests.Note(ctx, err)
+		g.watchCover()
 		if errors.Is(err, lease.ErrNotHeld) {
 			name = g.newIdentity() // others ended it before it began
 		}
@@ -150,7 +151,7 @@ func (g *Group) run(ctx context.Context) {
 			lost = 1
 		}
 		// Each lost membership may leave a Lease that others wait for.
-		lease.Sleep(ctx, min(g.o.Duration/60<<min(lost-1, 6), g.o.Duration))
+		lease.Sleep(ctx, g.times.LongDelay(lost, nil))
 	}
 	stop()
 	background.Wait()
@@ -180,7 +181,7 @@ func (g *Group) join(ctx context.Context, name string) (*membership, error) {
 		return nil, fmt.Errorf("the lease %s: %w", name, lease.ErrNotHeld)
 	}
 	m.write(l)
-	sent := g.clock.Now()
+	sent, before := g.clock.Now(), g.sending(l)
 	got, err := send(context.WithoutCancel(ctx), l)
 	if lease.IsOutdated(err) {
 		g.read(context.WithoutCancel(ctx), name) //nolint:errcheck // the next attempt shows it
@@ -189,13 +190,13 @@ func (g *Group) join(ctx context.Context, name string) (*membership, error) {
 		return nil, err
 	}
 	m.term = lease.NewTerm(ctx, g.o.Namespace+"/"+name, name, g.times, g.clock, sent)
+	g.wrote(got, before)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.present = m
 	if g.joined.IsZero() {
 		g.joined = got.CreationTimestamp.Time
 	}
-	g.observeLocked(name, got, got.ResourceVersion)
 	return m, nil
 }
 
@@ -240,6 +241,7 @@ func (g *Group) serve(ctx context.Context, m *membership) error {
 
 // holder returns the Holder of the member's own Lease.
 func (g *Group) holder(m *membership) *lease.Holder {
+	var before sending
 	return &lease.Holder{
 		Client: g.client, Times: g.times, Clock: g.clock,
 		Observed: func(string) (*coordinationv1.Lease, bool) {
@@ -249,9 +251,10 @@ func (g *Group) holder(m *membership) *lease.Holder {
 			if lease.HolderOf(l) != string(m.id) {
 				return nil, false
 			}
+			before = sending{l.ResourceVersion, g.view.version}
 			return l.DeepCopy(), true
 		},
-		Observe: func(l *coordinationv1.Lease) { g.observe(l, false) },
+		Observe: func(l *coordinationv1.Lease) { g.wrote(l, before) },
 		Read:    func(ctx context.Context) error { return g.read(ctx, string(m.id)) },
 	}
 }

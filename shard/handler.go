@@ -88,6 +88,7 @@ var (
 	errLeft       = errors.New("the member has left the group")
 	errMapDeleted = errors.New("the map of the group was deleted, replaced or restored")
 	errNoLeader   = errors.New("the handler of this process leads no controllers, and the map gives it one")
+	errRestored   = errors.New("the versions of the server went back, as after the restoring of a backup")
 	// errMapRestored is the error of a map that has replaced a later one. Members that have not
 	// noticed it yet may call for entries that others own by it.
 	errMapRestored = errors.New("the map of the group is older than one that was seen before, as after " +

@@ -25,21 +25,22 @@ type membership struct {
 	soon    chan struct{}  // requests a renewal before its time
 	running sync.WaitGroup // the goroutines that call Warm and Drain, or send a write
 
-	member   protocol.Member
-	seen     contents // the contents of the map that member has seen
-	leaving  bool
-	mapUID   string   // the UID of the map that was seen, which the Lease names
-	begun    slot.Set // entries for which Warm has returned, with or without an error
-	warm     slot.Set // the entries of begun that the handler holds
-	serving  slot.Set // entries that the handler calls for
-	resume   slot.Set // the entries of serving whose drain was given up
-	warming  []*warming
-	draining map[int]context.CancelFunc // the calls of Drain and Resign, by entry
-	moving   map[int]lease.Instant      // since when hand-overs of own entries go on
-	orphans  map[int]lease.Instant      // since when entries have an ended owner
-	writing  bool                       // a write is under way
-	failures int                        // the failed writes in a row
-	paused   time.Time                  // no write is sent before this time
+	member      protocol.Member
+	seen        contents // the contents of the map that member has seen
+	leaving     bool
+	mapUID      string   // the UID of the map that was seen, which the Lease names
+	begun       slot.Set // entries for which Warm has returned, with or without an error
+	warm        slot.Set // the entries of begun that the handler holds
+	serving     slot.Set // entries that the handler calls for
+	resume      slot.Set // the entries of serving whose drain was given up
+	warming     []*warming
+	failedWarms int                        // in a row
+	draining    map[int]context.CancelFunc // the calls of Drain and Resign, by entry
+	moving      map[int]lease.Instant      // since when hand-overs of own entries go on
+	orphans     map[int]lease.Instant      // since when entries have an ended owner
+	writing     bool                       // a write is under way
+	failures    int                        // the failed writes in a row
+	paused      time.Time                  // no write is sent before this time
 }
 
 func newMembership(g *Group, id protocol.ID) *membership {

@@ -82,6 +82,9 @@ func readRecord(l *coordinationv1.Lease) (r record) {
 	if json.Unmarshal([]byte(l.Annotations[loadsAnnotation]), &r.loads) != nil {
 		r.loads = nil
 	}
+	for n, load := range r.loads {
+		r.loads[n] = min(max(load, 0), maxLoad)
+	}
 	if json.Unmarshal([]byte(l.Annotations[controllersAnnotation]), &r.controllers) != nil {
 		r.controllers = nil
 	}

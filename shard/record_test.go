@@ -48,9 +48,10 @@ func TestS1_AMapThatCannotBeReadIsAnError(t *testing.T) {
 	for text, want := range map[string]string{
 		"":               "cannot be read",
 		`{"entries":[]}`: "has 0 entries",
-		`{"controllers":["a"],"entries":[[]` + empty(255): "256 entries of slots and 1 controllers",
-		`{"entries":[[1]` + empty(255):                    "wrong entry 0",
-		`{"entries":[[0,0,0,0,9]` + empty(255):            "wrong entry 0",
+		`{"controllers":["a"],"entries":[[]` + empty(255):        "256 entries of slots and 1 controllers",
+		`{"controllers":["a","","a"],"entries":[[]` + empty(258): "two entries of the controller a",
+		`{"entries":[[1]` + empty(255):                           "wrong entry 0",
+		`{"entries":[[0,0,0,0,9]` + empty(255):                   "wrong entry 0",
 	} {
 		l := new(coordinationv1.Lease)
 		l.Annotations = map[string]string{entriesAnnotation: text}

@@ -167,8 +167,9 @@ func (m *membership) nextWriteLocked() func(context.Context) error {
 		return nil
 	}
 	if isRestored {
-		m.writing = true
-		return g.deleteMapLocked()
+		write := g.deleteMapLocked()
+		m.writing = write != nil
+		return write
 	}
 	write := m.endLocked()
 	if write == nil && g.view.table == nil {
@@ -185,6 +186,9 @@ func (m *membership) nextWriteLocked() func(context.Context) error {
 
 // deleteMapLocked returns a write that deletes the map.
 func (g *Group) deleteMapLocked() func(context.Context) error {
+	if g.view.table.DeletionTimestamp != nil {
+		return nil // its finalizers are waited for
+	}
 	version := g.view.table.ResourceVersion
 	return func(ctx context.Context) error {
 		err := g.client.Delete(ctx, g.o.Name, version)
@@ -192,47 +196,57 @@ func (g *Group) deleteMapLocked() func(context.Context) error {
 	}
 }
 
-// endLocked returns a write that ends a member whose Lease has not changed for its duration, at the
-// version that has not changed. If a Lease is gone, the write is a read that confirms it.
+// endLocked returns a write that ends a member whose Lease has not changed for its duration. A member
+// whose end has failed is left alone for the time between renewals, so that other writes are sent.
 func (m *membership) endLocked() func(context.Context) error {
 	g, turn := m.group, m.turnLocked()
 	for id, s := range g.view.members {
-		if s.ended || id == m.id || g.expiredLocked(s) < turn {
+		if s.ended || id == m.id || g.expiredLocked(s) < turn || time.Since(s.tried) < g.times.Renew {
 			continue
 		}
-		if s.lease == nil {
-			return func(ctx context.Context) error { return g.confirm(ctx, id) }
-		}
-		ended := s.lease.DeepCopy()
-		lease.Release(ended)
 		return func(ctx context.Context) error {
-			g.log.Info("a member is ended: its lease has run out", "member", id)
-			return g.swap(ctx, ended)
+			err := g.end(ctx, id)
+			if err != nil && !lease.IsOutdated(err) {
+				g.mu.Lock()
+				defer g.mu.Unlock()
+				s.tried = time.Now()
+			}
+			return err
 		}
 	}
 	return nil
 }
 
-// confirm asks the server whether a Lease that was not observed for its duration exists.
-func (g *Group) confirm(ctx context.Context, id protocol.ID) error {
+// end ends a member, at the version of the Lease that has not changed. The Lease is read before: where a
+// backup of the server was restored, a renewal may have the version that an earlier one had.
+func (g *Group) end(ctx context.Context, id protocol.ID) error {
 	if err := g.read(ctx, string(id)); err != nil {
 		return err
 	}
 	g.mu.Lock()
-	defer g.mu.Unlock()
 	s := g.observedLocked(id)
-	s.ended = s.ended || s.lease == nil
-	return nil
+	unchanged, isOver := s.lease, g.expiredLocked(s) >= 0
+	s.ended = s.ended || isOver && s.isGone
+	isOver = isOver && !s.ended
+	g.mu.Unlock()
+	if !isOver {
+		return nil // it was renewed, or is ended, or its Lease may be gone since a moment ago
+	}
+	ended := unchanged.DeepCopy()
+	lease.Release(ended)
+	g.log.Info("a member is ended: its lease has run out", "member", id)
+	return g.swap(ctx, ended)
 }
 
 // swap writes a Lease at the version that it has. If the write fails, the Lease is read.
 func (g *Group) swap(ctx context.Context, l *coordinationv1.Lease) error {
+	before := g.sending(l)
 	got, err := g.client.Update(ctx, l)
 	if err != nil {
 		g.read(ctx, l.Name) //nolint:errcheck // the watch sends it too
 		return err
 	}
-	g.observe(got, false)
+	g.wrote(got, before)
 	return nil
 }
 
@@ -254,12 +268,13 @@ func (m *membership) createLocked() func(context.Context) error {
 			return err
 		}
 		metav1.SetMetaDataAnnotation(&l.ObjectMeta, entriesAnnotation, text)
+		before := g.sending(l)
 		got, err := g.client.Create(ctx, l)
 		if err != nil {
 			g.read(ctx, l.Name) //nolint:errcheck // the watch sends it too
 			return err
 		}
-		g.observe(got, false)
+		g.wrote(got, before)
 		return nil
 	}
 }
@@ -328,8 +343,11 @@ func (m *membership) cleanLocked() func(context.Context) error {
 			delete(g.view.members, id)
 			continue
 		}
-		if version := s.version; m.plansLocked() {
-			return func(ctx context.Context) error { return g.client.Delete(ctx, string(id), version) }
+		if version := s.version; m.plansLocked() && s.lease.DeletionTimestamp == nil {
+			return func(ctx context.Context) error {
+				err := g.client.Delete(ctx, string(id), version)
+				return cmp.Or(g.read(ctx, string(id)), err) // a watch may show it late, or finalizers
+			}
 		}
 	}
 	return nil

@@ -72,14 +72,18 @@ func (m *membership) warmOnce(ctx context.Context, w *warming) {
 	}
 	if err != nil && ctx.Err() == nil {
 		g.log.Warn("slots cannot be warmed", "slots", cmp.Or(w.controller, w.entries.String()), "error", err)
-		lease.Sleep(ctx, g.times.Delay(lease.MaxFailures, nil))
+		g.mu.Lock()
+		m.failedWarms++
+		failures := m.failedWarms
+		g.mu.Unlock()
+		lease.Sleep(ctx, g.times.LongDelay(failures, err))
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	m.warming = slices.DeleteFunc(m.warming, func(other *warming) bool { return other == w })
 	m.begun = m.begun.Union(w.entries)
 	if err == nil {
-		m.warm = m.warm.Union(w.entries)
+		m.warm, m.failedWarms = m.warm.Union(w.entries), 0
 	}
 	notify(g.changed)
 }

@@ -7,6 +7,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tidings-go/tidings/internal/lease"
 	"github.com/tidings-go/tidings/internal/slot"
@@ -16,11 +17,13 @@ import (
 // observed is a member's Lease as it was last observed.
 type observed struct {
 	lease   *coordinationv1.Lease // nil: it is gone, or was never observed
+	isGone  bool                  // the server has no such Lease
 	version string
 	record  record
-	since   lease.Instant // the time at which this record was first observed
+	since   lease.Instant // the time at which this state was first observed
 	length  time.Duration // the time for which a Lease that does not change is held
 	ended   bool          // it makes no more calls and writes
+	tried   time.Time     // the time at which its end has failed last
 }
 
 // joinedAt returns the time at which the process of a member joined the group. Later Leases of the
@@ -72,7 +75,7 @@ func (g *Group) list(ctx context.Context) (version string, err error) {
 			g.observeLocked(l.Name, l, l.ResourceVersion)
 		}
 	}
-	for name := range g.knownLocked() {
+	for name := range g.namedLocked() {
 		if !listed[name] && (isNewest || !lease.IsOlder(list.ResourceVersion, g.versionLocked(name))) {
 			g.observeLocked(name, nil, list.ResourceVersion)
 		}
@@ -85,18 +88,25 @@ func (g *Group) list(ctx context.Context) (version string, err error) {
 	return list.ResourceVersion, nil
 }
 
-// knownLocked returns the names of the Leases that exist in the view.
-func (g *Group) knownLocked() map[string]bool {
-	known := map[string]bool{}
+// namedLocked returns the names of the Leases that exist in the view, or that the map names.
+func (g *Group) namedLocked() map[string]bool {
+	named := map[string]bool{}
 	if g.view.table != nil {
-		known[g.o.Name] = true
+		named[g.o.Name] = true
 	}
 	for id, s := range g.view.members {
 		if s.lease != nil {
-			known[string(id)] = true
+			named[string(id)] = true
 		}
 	}
-	return known
+	for _, e := range g.view.entries {
+		for _, id := range []protocol.ID{e.Owner, e.Next} {
+			if id != "" {
+				named[string(id)] = true
+			}
+		}
+	}
+	return named
 }
 
 // versionLocked returns the version of a Lease in the view, "" without one.
@@ -136,6 +146,36 @@ func (g *Group) read(ctx context.Context, name string) error {
 	return nil
 }
 
+// sending has versions before a write is sent.
+type sending struct {
+	written string // that of the Lease that is written, "" for a new one
+	newest  string // that of the view
+}
+
+func (g *Group) sending(l *coordinationv1.Lease) sending {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return sending{l.ResourceVersion, g.view.version}
+}
+
+// wrote puts the Lease of the answer to a write into the view. A version that the server had given
+// before the write was sent shows that a backup was restored: others may own by now what this member
+// has got since the backup was made, so its membership ends, and all Leases are listed.
+func (g *Group) wrote(l *coordinationv1.Lease, before sending) {
+	isUnchanged := l.ResourceVersion == before.written
+	if isUnchanged || !lease.IsOlder(l.ResourceVersion, before.newest) {
+		g.observe(l, false)
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.view.seen = false
+	if m := g.present; m != nil {
+		m.term.End(errRestored)
+	}
+	g.follower.Restart()
+}
+
 // observe puts the Lease of an event, or of the answer to a write, into the view. A version that
 // is older than the view has no effect.
 func (g *Group) observe(l *coordinationv1.Lease, deleted bool) {
@@ -162,10 +202,14 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 	}
 	id := protocol.ID(name)
 	s := g.observedLocked(id)
-	if s.lease == nil || l == nil || !equality.Semantic.DeepEqual(s.lease.Spec, l.Spec) {
+	isSame := s.isGone
+	if l != nil {
+		isSame = s.lease != nil && equality.Semantic.DeepEqual(s.lease.Spec, l.Spec)
+	}
+	if !isSame {
 		s.since = g.clock.Now()
 	}
-	s.lease, s.version = l, version
+	s.lease, s.isGone, s.version = l, l == nil, version
 	if l != nil {
 		s.record = readRecord(l)
 		g.noteLoadsLocked(id, s.record)
@@ -185,6 +229,10 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 	}
 }
 
+// isName reports whether a Lease can have the name of a member. A map that was written by hand may have
+// others, which are no members.
+func isName(id protocol.ID) bool { return len(validation.IsDNS1123Subdomain(string(id))) == 0 }
+
 // observedLocked returns the last observed Lease of a member. A member that was never observed is
 // held from now on.
 func (g *Group) observedLocked(id protocol.ID) *observed {
@@ -193,7 +241,7 @@ func (g *Group) observedLocked(id protocol.ID) *observed {
 		return &observed{}
 	}
 	if s == nil {
-		s = &observed{since: g.clock.Now(), length: g.o.Duration}
+		s = &observed{since: g.clock.Now(), length: g.o.Duration, ended: !isName(id)}
 		g.view.members[id] = s
 	}
 	return s

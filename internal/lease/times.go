@@ -70,6 +70,16 @@ func (t Times) Delay(failures int, err error) time.Duration {
 	return d - rand.N(d/4+1)
 }
 
+// LongDelay is Delay for what costs more than a request: it is doubled up to the duration, which also
+// bounds the time that the server asks for.
+func (t Times) LongDelay(failures int, err error) time.Duration {
+	d := min(t.Duration/60<<min(failures-1, 6), t.Duration)
+	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
+		d = max(d, min(time.Duration(seconds)*time.Second, t.Duration))
+	}
+	return d - rand.N(d/4+1)
+}
+
 // Sleep waits until a time has passed or ctx ends, and reports whether ctx goes on.
 func Sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
