@@ -59,11 +59,12 @@ func (w *awaited) made(ch change) bool {
 	return w.Version != "" && w.Version == ch.version
 }
 
-// raise sets the version of a resource, if the new one is later.
+// raise sets the version of a resource, if the new one is later, or the known one is no number.
 func raise(versions map[string]string, resource, version string) {
 	known := versions[resource]
+	_, isNumber := delta.CompareDecimal(known, known)
 	order, ok := delta.CompareDecimal(version, known)
-	if version != "" && (known == "" || ok && order > 0) {
+	if version != "" && (!isNumber || ok && order > 0) {
 		versions[resource] = version
 	}
 }

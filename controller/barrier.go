@@ -136,7 +136,9 @@ func (b *barrier[T]) await(w *awaited, came []change) {
 				b.shows(w, came[i].version)
 			}
 		}
-		b.shows(w, w.Version)
+		if !w.by.Selects() { // else it may never show
+			b.shows(w, w.Version)
+		}
 	}
 	for earlier := range w.of.writes() {
 		if w.by == earlier.by && w.Replaces(&earlier.Write) {
@@ -188,7 +190,10 @@ func (b *barrier[T]) look(w *awaited, now time.Duration) {
 		if !w.Held(w.by, now) || w.Gone && b.follows(w) {
 			return
 		}
-		if w.Gone && !w.echoed { // the version of the end is not known, and is not later
+		switch {
+		case !w.Gone && !w.Unknown && !w.Conflict:
+			b.shows(w, w.Version)
+		case w.Gone && !w.echoed: // the version of the end is not known, and is not later
 			reached, _ := w.Reached(w.by)
 			b.shows(w, reached)
 		}
@@ -418,14 +423,14 @@ func (b *barrier[T]) unshown(slots slot.Set) (keys []string) {
 }
 
 // withoutVersion returns the keys with a write whose version is not in the result of written: a
-// delete that does not show, or a write whose outcome is not known.
+// delete that does not show, a write whose outcome is not known, or one that a selector may hide.
 func (b *barrier[T]) withoutVersion() (keys []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for key, p := range b.keys {
 		b.prune(p)
 		for w := range p.writes() {
-			if !w.shown && (w.Gone || w.Unknown) {
+			if !w.shown && (w.Gone || w.Unknown || w.by.Selects() && !w.Conflict) {
 				keys = append(keys, key)
 				break
 			}

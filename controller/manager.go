@@ -42,6 +42,8 @@ type Descriptor struct {
 	// New makes the controller and asks the factory for its informers. It is called once, before
 	// the controller runs for the first time.
 	New func() (Runner, error)
+
+	made Runner // by AddController
 }
 
 // has reports whether a name is that of the controller, or an alias.
@@ -189,7 +191,7 @@ func (m *Manager) check(d Descriptor) error {
 
 // AddController adds a controller that exists already.
 func (m *Manager) AddController(c Runner) error {
-	return m.Add(Descriptor{Name: c.Name(), New: func() (Runner, error) { return c, nil }})
+	return m.Add(Descriptor{Name: c.Name(), New: func() (Runner, error) { return c, nil }, made: c})
 }
 
 // Run makes the controllers, starts the factory and runs the controllers until ctx ends. With an
@@ -252,6 +254,12 @@ func (m *Manager) claim(informers context.Context) error {
 	m.running, m.informers = true, informers
 	for _, d := range enabled {
 		m.units = append(m.units, &unit{Descriptor: d})
+	}
+	for _, d := range m.descriptors {
+		isEnabled := func(other Descriptor) bool { return other.Name == d.Name }
+		if left, ok := d.made.(interface{ leaveSlots() }); ok && !slices.ContainsFunc(enabled, isEnabled) {
+			left.leaveSlots()
+		}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ type slotCalls struct {
 	mu      sync.Mutex // guards the rest
 	open    slot.Set   // calls may begin
 	opening [slot.Count]*opening
+	unknown slot.Set // the last owner has left no versions, and those of the server are not known
 	running [slot.Count]int
 	made    [slot.Count]float64 // since the last report
 }
@@ -42,9 +43,10 @@ func (s *slotCalls) expect(owned []slot.Owned) (waits []*opening) {
 		if s.open.Has(o.Number) || s.opening[o.Number] != nil {
 			continue
 		}
-		w := unknown
-		if o.Versions != nil {
-			w = known
+		w := known
+		if s.unknown.Remove(o.Number); o.Versions == nil {
+			w = unknown
+			s.unknown.Add(o.Number)
 		}
 		w.slots.Add(o.Number)
 		s.opening[o.Number] = w
@@ -79,12 +81,18 @@ func (s *slotCalls) opened(w *opening) (slots slot.Set) {
 func (s *slotCalls) close(slots slot.Set) (known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open, known = s.open.Minus(slots), true
+	s.open = s.open.Minus(slots)
 	for n := range slots.Slots() {
-		known = known && (s.opening[n] == nil || s.opening[n].versions != nil)
 		s.opening[n] = nil
 	}
-	return known
+	return s.unknown.Minus(slots) == s.unknown
+}
+
+// know records that the versions of slots are known now.
+func (s *slotCalls) know(slots slot.Set) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unknown = s.unknown.Minus(slots)
 }
 
 // isOpen reports whether calls may begin for a slot.

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/slot"
@@ -171,5 +173,130 @@ func TestC11_AManagerOfAGroupCountsWhatIsLedSingly(t *testing.T) {
 			t.Errorf("the controllers are %v", got)
 		}
 		fatal(t, stop())
+	})
+}
+
+// TestC14_AnOptionalSecondaryOfSlots cannot be listed, and keeps no slot from being served.
+func TestC14_AnOptionalSecondaryOfSlots(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var log calls
+		s := controller.NewSlots(controller.ByNamespace)
+		w.server.Inject(apisim.Match{Resource: "secrets"}, apisim.Refuse(http.StatusForbidden, 0))
+		create(w, configMap("a", "x"))
+		secrets, err := tidings.For[*corev1.Secret](w.factory, tidings.Selection{Slots: s.Held()})
+		fatal(t, err)
+		c := newController(w, options{Slots: s, Secondaries: []secondary{
+			controller.Reads[*corev1.ConfigMap](secrets).Optional(),
+		}}, isCalled(&log))
+		stop := start(w, c)
+		synctest.Wait()
+		s.Begin(newTerm())
+		ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
+		defer cancel()
+		fatal(t, s.Warm(ctx, slot.All()))
+		s.Serve(owned(slot.All()))
+		log.expect(t, "a/x")
+		_, err = s.Drain(w.ctx, slot.All())
+		fatal(t, err)
+		fatal(t, stop())
+	})
+}
+
+// TestS2_VersionsThatCouldNotBeReadAreNotKnown refuses the lists that show the server's versions after a
+// crash.
+func TestS2_VersionsThatCouldNotBeReadAreNotKnown(t *testing.T) {
+	var log calls
+	inSlots(t, controller.ByNamespace, options{}, isCalled(&log), func(
+		w *world, s *controller.Slots, _ *controller.Controller[*corev1.ConfigMap], _ *testTerm,
+	) {
+		create(w, configMap("a", "x"))
+		refused := w.server.Inject(apisim.Match{Resource: "configmaps", Verb: "list"}, apisim.Refuse(503, 0))
+		s.Serve([]slot.Owned{{Number: slotOf("a"), Epoch: 2}})
+		time.Sleep(5 * time.Second)
+		log.expect(t, "a/x")
+		if versions, err := s.Drain(w.ctx, slotsOf("a")); err != nil || versions != nil {
+			t.Errorf("the versions are %v, %v", versions, err)
+		}
+		refused.Lift()
+		s.Serve([]slot.Owned{{Number: slotOf("a"), Epoch: 2}})
+		time.Sleep(5 * time.Second)
+		if versions, err := s.Drain(w.ctx, slotsOf("a")); err != nil || versions["configmaps"] == "" {
+			t.Errorf("the versions are %v, %v once they could be read", versions, err)
+		}
+	})
+}
+
+// TestS2_AWriteThatASelectorHides leaves no version, as the next owner does not see it either.
+func TestS2_AWriteThatASelectorHides(t *testing.T) {
+	inWorld(t, func(w *world) {
+		shown := configMap("a", "shown")
+		shown.Labels = map[string]string{"app": "web"}
+		create(w, shown)
+		hidden := create(w, configMap("a", "hidden"))
+		selected, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Labels: "app=web"})
+		fatal(t, err)
+		s, writes, version := controller.NewSlots(controller.ByNamespace), false, ""
+		c := control(w, selected, options{Slots: s}, func(ctx context.Context, r request) (controller.Result, error) {
+			client := w.client.CoreV1().ConfigMaps("a")
+			if writes && r.Object.Data == nil {
+				got, err := client.Update(ctx, withState(r.Object, "1"), updateNow)
+				fatal(t, err)
+				version = got.ResourceVersion
+			}
+			_, err := client.Update(ctx, withState(hidden, "1"), updateNow)
+			return controller.Result{}, err
+		})
+		stop := start(w, c)
+		s.Begin(newTerm())
+		fatal(t, s.Warm(w.ctx, slot.All()))
+		for _, writes = range []bool{false, true} {
+			s.Serve(owned(slotsOf("a")))
+			synctest.Wait()
+			versions, err := s.Drain(w.ctx, slotsOf("a"))
+			fatal(t, err)
+			if versions["configmaps"] != version {
+				t.Errorf("the versions are %v, want %q", versions, version)
+			}
+			if hidden, err = w.client.CoreV1().ConfigMaps("a").Get(w.ctx, "hidden", metav1.GetOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		fatal(t, stop())
+	})
+}
+
+// TestS5_AControllerThatIsLeftOut by the options of its manager keeps no slot from being served.
+func TestS5_AControllerThatIsLeftOut(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var log calls
+		create(w, configMap("a", "x"))
+		s := controller.NewSlots(controller.ByNamespace)
+		m, err := controller.NewManager(w.factory, controller.ManagerOptions{
+			Guard: w.guard, Logger: discard, Controllers: controller.Names{"*", "-second"}, Slots: s,
+		})
+		fatal(t, err)
+		first := newController(w, options{Name: "first", Slots: s}, isCalled(&log))
+		second := newController(w, options{Name: "second", Slots: s}, isCalled(&log))
+		fatal(t, m.AddController(first))
+		fatal(t, m.AddController(second))
+		ctx, stop := context.WithCancel(w.ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		synctest.Wait()
+		s.Begin(newTerm())
+		warming, cancel := context.WithTimeout(w.ctx, 5*time.Minute)
+		defer cancel()
+		if err := s.Warm(warming, slot.All()); err != nil {
+			t.Errorf("warm: %v", err)
+		}
+		s.Serve(owned(slot.All()))
+		log.expect(t, "a/x")
+		if inOrder, _ := s.Report(); inOrder != slot.All() {
+			t.Errorf("in order: %v", inOrder)
+		}
+		_, err = s.Drain(w.ctx, slot.All())
+		fatal(t, err)
+		stop()
+		fatal(t, <-ended)
 	})
 }

@@ -24,6 +24,13 @@ var errTerm = errors.New("a controller with Options.Slots has the terms of its g
 
 func (c *Controller[T]) hasSlots() bool { return c.o.Slots != nil }
 
+// leaveSlots is called for a controller that is not to run: slots are served without it.
+func (c *Controller[T]) leaveSlots() {
+	if c.o.Slots != nil {
+		c.o.Slots.remove(c)
+	}
+}
+
 // runSlots has one run for each membership of the group, until ctx ends and the slots are taken.
 func (c *Controller[T]) runSlots(ctx context.Context) error {
 	c.mu.Lock()
@@ -111,10 +118,17 @@ func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[
 	}
 	ticker := time.NewTicker(drainPeriod)
 	defer ticker.Stop()
+	held := map[string]bool{}
+	defer func() {
+		for key := range held {
+			c.barrier.release(key) // no call waits for it
+		}
+	}()
 	for t != nil && t.Err() == nil {
 		open := 0
 		for _, key := range c.barrier.unshown(slots) {
-			if held, _ := c.barrier.hold(key); held { // and the server is asked when it is due
+			if parked, _ := c.barrier.hold(key); parked { // and the server is asked when it is due
+				held[key] = true
 				open++
 			}
 		}
@@ -234,9 +248,12 @@ func (r *run[T]) serve(owned []slot.Owned) {
 
 // open waits until the caches have reached the versions of slots, and calls each of their keys once.
 func (r *run[T]) open(w *opening) {
-	versions := r.reach(w.versions, w.versions != nil)
-	if w.versions == nil {
-		r.passOn(w.slots, versions)
+	versions, known := r.reach(w.versions, w.versions != nil)
+	if w.versions == nil && known {
+		for n := range w.slots.Slots() {
+			r.barrier.reached(n, versions) // the next owner has to reach them too
+		}
+		r.c.slots.know(w.slots)
 	}
 	if r.ctx.Err() != nil {
 		return
@@ -255,20 +272,6 @@ func (r *run[T]) open(w *opening) {
 		if _, _, cached := r.c.all()[0].Cached(key); !cached {
 			add(key)
 		}
-	}
-}
-
-// passOn records the server's versions, which the run has waited for after a crash, for the next owners
-// of slots. A server that selects slots may not show them these versions; the list with which they warm
-// is newer.
-func (r *run[T]) passOn(slots slot.Set, versions map[string]string) {
-	for _, f := range r.c.all() {
-		if f.informer.Health().Sharded {
-			delete(versions, f.resource().GroupResource().String())
-		}
-	}
-	for n := range slots.Slots() {
-		r.barrier.reached(n, versions)
 	}
 }
 

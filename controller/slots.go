@@ -152,6 +152,13 @@ func (s *Slots) add(c slotted) {
 	}
 }
 
+// remove removes a controller that does not run.
+func (s *Slots) remove(c slotted) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.members = slices.DeleteFunc(s.members, func(other slotted) bool { return other == c })
+}
+
 // snapshot returns the controllers and the term.
 func (s *Slots) snapshot() ([]slotted, Term) {
 	s.mu.Lock()

@@ -40,25 +40,40 @@ func (r *run[T]) takeOver() {
 	if !has {
 		return
 	}
-	r.barrier.reached(noSlot, r.reach(versions, known)) // the next owner has to reach them too
-	r.tookOver = r.ctx.Err() == nil
+	versions, known = r.reach(versions, known)
+	r.barrier.reached(noSlot, versions) // the next owner has to reach them too
+	r.tookOver = known && r.ctx.Err() == nil
 }
 
 // reach waits, bounded, until the caches have reached versions by resource; the server's versions,
-// if these are not known. It returns the versions that it has waited for.
-func (r *run[T]) reach(versions map[string]string, known bool) map[string]string {
-	level, bound := slog.LevelInfo, handOverWait
-	if !known {
+// if these are not known. It returns the versions that the next owner has to reach too, and whether
+// these are all.
+func (r *run[T]) reach(versions map[string]string, known bool) (map[string]string, bool) {
+	level, bound, crashed := slog.LevelInfo, handOverWait, !known
+	if crashed {
 		if r.c.o.Guard == nil {
-			return nil
+			return nil, false
 		}
-		versions, level, bound = r.newest(), slog.LevelDebug, crashWait
+		versions, known = r.newest()
+		level, bound = slog.LevelDebug, crashWait
 	}
 	if behind := r.catchUp(versions, bound); len(behind) > 0 && r.ctx.Err() == nil {
 		r.c.o.Logger.Log(r.ctx, level, "calls begin before caches have reached the version that the "+
 			"server had at the beginning of the term", "informers", behind)
 	}
-	return versions
+	if crashed {
+		r.leaveOutUnseen(versions)
+	}
+	return versions, known
+}
+
+// leaveOutUnseen removes the server's versions that informers with a selection may never see.
+func (r *run[T]) leaveOutUnseen(versions map[string]string) {
+	for _, f := range r.c.all() {
+		if f.Selects() || f.informer.Health().Sharded {
+			delete(versions, f.resource().GroupResource().String())
+		}
+	}
 }
 
 // catchUp waits, for bound at most, until the informers that hold a resource have reached its
@@ -83,11 +98,12 @@ func (r *run[T]) catchUp(versions map[string]string, bound time.Duration) (behin
 	return behind
 }
 
-// newest returns the server's version of each resource of the informers that calls wait for.
-func (r *run[T]) newest() map[string]string {
+// newest returns the server's version of each resource of the informers that calls wait for, and
+// whether all of them are known.
+func (r *run[T]) newest() (versions map[string]string, known bool) {
 	ctx, cancel := context.WithTimeout(r.ctx, crashWait)
 	defer cancel()
-	versions := map[string]string{}
+	versions, known = map[string]string{}, true
 	for _, f := range r.c.all() {
 		gvr := f.resource()
 		if gvr.Empty() || f.optional {
@@ -97,11 +113,12 @@ func (r *run[T]) newest() map[string]string {
 		if err != nil {
 			r.c.o.Logger.Info("the version of a resource is not known, and is not waited for",
 				"informer", f.Name(), "error", err)
+			known = false
 			continue
 		}
 		versions[gvr.GroupResource().String()] = version
 	}
-	return versions
+	return versions, known
 }
 
 // handOver gives the newest versions that calls have written to the term, for the next holder, and those

@@ -54,12 +54,14 @@ type process struct {
 	warmFor   time.Duration
 	drainFor  time.Duration // the time for which calls run on
 	neverWarm bool
-	unready   bool // it reports no slot in order
+	warmErr   error // what Warm returns; nil once it succeeds
+	unready   bool  // it reports no slot in order
 	boot      func() time.Duration
 	logger    *slog.Logger
 	leads     []string // the controllers that it can lead
 
 	mu      sync.Mutex // guards the rest
+	warms   int        // the calls of Warm
 	term    *Term
 	terms   []*Term
 	calls   map[int]*span
@@ -154,6 +156,9 @@ func (p *process) Warm(ctx context.Context, slots Set) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.warms++; p.warmErr != nil {
+		return p.warmErr
+	}
 	p.warm = p.warm.Union(slots)
 	return nil
 }

@@ -178,3 +178,18 @@ func TestS5_LoadsWithoutASum(t *testing.T) {
 		}
 	})
 }
+
+// TestS7_AWarmThatFailsIsTriedAgainLater: each try may list much.
+func TestS7_AWarmThatFailsIsTriedAgainLater(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.start("a", "1", func(p *process) { p.warmErr = errors.New("forbidden") })
+		time.Sleep(5 * time.Minute)
+		a.mu.Lock()
+		if a.warms < 15 || a.warms > 35 {
+			t.Errorf("it was tried %d times in five minutes", a.warms)
+		}
+		a.warmErr = nil
+		a.mu.Unlock()
+		w.wantBetween("the next try", w.covered(a), 0, duration+time.Second)
+	})
+}

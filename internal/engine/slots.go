@@ -12,9 +12,12 @@ import (
 type merged chan struct{}
 
 // Merge lists the objects of slots that have come into Options.Slots, and returns when they are
-// cached. A collection that does not run has them in its first list, and one that stops meanwhile
+// cached. A collection that is not synced has them in its first list, and one that stops meanwhile
 // needs none. A Holding calls it.
 func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
+	if !c.HasSynced() {
+		return nil
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	running, results := c.startMerges(ctx, slots)

@@ -64,3 +64,17 @@ func TestDelaysDoubleUpToAFifteenth(t *testing.T) {
 		}
 	}
 }
+
+func TestLongDelaysDoubleUpToTheDuration(t *testing.T) {
+	times := Times{Duration: 15 * time.Second, Renew: 5 * time.Second}
+	for failures, most := range map[int]time.Duration{
+		1: 250 * time.Millisecond, 2: 500 * time.Millisecond, 6: 8 * time.Second, 7: 15 * time.Second, 1000: 15 * time.Second,
+	} {
+		for seconds, most := range map[int]time.Duration{0: most, 9: max(most, 9*time.Second), 3600: 15 * time.Second} {
+			err := apierrors.NewTooManyRequests("later", seconds)
+			if d := times.LongDelay(failures, err); d < most*3/4 || d > most {
+				t.Errorf("%v after %d failures and %d s: want at most %v", d, failures, seconds, most)
+			}
+		}
+	}
+}

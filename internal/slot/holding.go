@@ -18,9 +18,9 @@ type Holding struct {
 	// room for one token: locks that a context may end the wait for.
 	adding, leaving chan struct{}
 
-	mu      sync.Mutex // guards the rest; held is written under it
-	left    Set        // that members may still have; none of them is held
-	members map[Member]struct{}
+	mu      sync.Mutex     // guards the rest; held is written under it
+	left    Set            // that members may still have; none of them is held
+	members map[Member]Set // with the slots that are held, and that the member may lack
 }
 
 // held is a state of a holding.
@@ -41,7 +41,7 @@ type Member interface {
 func NewHolding(key Key, slots Set) *Holding {
 	h := &Holding{
 		key: key, adding: make(chan struct{}, 1), leaving: make(chan struct{}, 1),
-		members: map[Member]struct{}{},
+		members: map[Member]Set{},
 	}
 	h.held.Store(&held{set: slots})
 	return h
@@ -53,7 +53,7 @@ func (h *Holding) Key() Key { return h.key }
 // Slots returns the slots that are held.
 func (h *Holding) Slots() Set { return h.held.Load().set }
 
-// Adds counts the calls of Add. A list that began before the last one may lack objects.
+// Adds counts the calls of Add that have added slots. A list that began before the last one may lack objects.
 func (h *Holding) Adds() uint64 { return h.held.Load().adds }
 
 // Has reports whether the slot of an object with a UID and a namespace is held, as [Key.In] does.
@@ -75,10 +75,9 @@ func (h *Holding) Check(namespace string) error {
 	return nil
 }
 
-// Add adds slots, and returns when the caches of all informers that run have their objects: each
-// lists them once, while its watch goes on. The first list of an informer that starts later has
-// them. After an error the slots are held, and the caches may have a part of their objects: call Add
-// again, or Remove. One call of Add is at work at a time. Slots that are removed meanwhile leave at
+// Add adds slots, and returns when the caches of all informers that are synced have their objects: each
+// lists them once, while its watch goes on. The first list of any other informer has them too. After an error the slots are held, and some caches may lack their objects: call Add again,
+// which has only these list them, or Remove. One call of Add is at work at a time. Slots that are removed meanwhile leave at
 // once.
 func (h *Holding) Add(ctx context.Context, slots Set) error {
 	select {
@@ -92,15 +91,43 @@ func (h *Holding) Add(ctx context.Context, slots Set) error {
 			return fmt.Errorf("add the slots %v, which have not left yet: %w", slots, err)
 		}
 	}
-	members := h.attached()
-	errs := make([]error, len(members))
-	var merging sync.WaitGroup
-	for i, m := range members {
-		merging.Go(func() { errs[i] = m.Merge(ctx, slots) })
+	lacking := h.lacking(slots)
+	errs := make(chan error, len(lacking))
+	for m, lacks := range lacking {
+		go func() { errs <- h.merge(ctx, m, lacks) }()
 	}
-	merging.Wait()
-	if err := errors.Join(errs...); err != nil {
+	var err error
+	for range lacking {
+		err = errors.Join(err, <-errs)
+	}
+	if err != nil {
 		return fmt.Errorf("add the slots %v: %w", slots, err)
+	}
+	return nil
+}
+
+// lacking returns the members that may lack some of the slots, with these.
+func (h *Holding) lacking(slots Set) map[Member]Set {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	all := map[Member]Set{}
+	for m, lacks := range h.members {
+		if some := lacks.Minus(lacks.Minus(slots)); !some.IsEmpty() {
+			all[m] = some
+		}
+	}
+	return all
+}
+
+// merge has a member list slots that it may lack.
+func (h *Holding) merge(ctx context.Context, m Member, slots Set) error {
+	if err := m.Merge(ctx, slots); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if lacks, ok := h.members[m]; ok {
+		h.members[m] = lacks.Minus(slots)
 	}
 	return nil
 }
@@ -114,6 +141,9 @@ func (h *Holding) Remove(slots Set) {
 	now := *h.held.Load()
 	now.set = now.set.Minus(slots)
 	h.held.Store(&now)
+	for m, lacks := range h.members {
+		h.members[m] = lacks.Minus(slots)
+	}
 	h.left = h.left.Union(slots)
 	// It ends when the handlers that informers wait for have made room.
 	go h.leave(context.Background()) //nolint:errcheck // the context does not end
@@ -127,7 +157,14 @@ func (h *Holding) hold(slots Set) bool {
 		return false
 	}
 	now := *h.held.Load()
-	now.set = now.set.Union(slots)
+	come := slots.Minus(now.set)
+	if come.IsEmpty() {
+		return true
+	}
+	for m, lacks := range h.members {
+		h.members[m] = lacks.Union(come)
+	}
+	now.set = now.set.Union(come)
 	now.adds++
 	h.held.Store(&now)
 	return true
@@ -171,7 +208,7 @@ func (h *Holding) attached() (members []Member) {
 func Attach(h *Holding, m Member) (detach func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.members[m] = struct{}{}
+	h.members[m] = Set{}
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()

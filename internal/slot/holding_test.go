@@ -98,3 +98,36 @@ func TestS6_RemoveWhileAddWaits(t *testing.T) {
 		close(blocked)
 	})
 }
+
+// TestS6_AddAgainAfterAnError: only the member whose merge has failed lists the slots again, and those
+// that have come since.
+func TestS6_AddAgainAfterAnError(t *testing.T) {
+	h := NewHolding(UID, Set{})
+	var merges [2]int
+	err := errors.New("forbidden")
+	for i := range merges {
+		Attach(h, &member{
+			merge: func(context.Context) error {
+				if merges[i]++; i == 0 {
+					return nil
+				}
+				return err
+			},
+			leave: func(context.Context, Set) error { return nil },
+		})
+	}
+	if got := h.Add(t.Context(), Of(1)); !errors.Is(got, err) || h.Adds() != 1 {
+		t.Fatalf("%v after %d additions", got, h.Adds())
+	}
+	err = nil
+	if err := h.Add(t.Context(), Of(1)); err != nil || merges != [2]int{1, 2} || h.Adds() != 1 {
+		t.Errorf("%v: the members have merged %v times, after %d additions", err, merges, h.Adds())
+	}
+	if err := h.Add(t.Context(), Of(1, 2)); err != nil || merges != [2]int{2, 3} || h.Adds() != 2 {
+		t.Errorf("%v: the members have merged %v times, after %d additions", err, merges, h.Adds())
+	}
+	h.Remove(Of(1))
+	if err := h.Add(t.Context(), Of(2)); err != nil || merges != [2]int{2, 3} {
+		t.Errorf("%v: the members have merged %v times", err, merges)
+	}
+}
