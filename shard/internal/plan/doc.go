@@ -2,10 +2,10 @@
 // entries, members and loads that the planner knows. Its methods return [protocol.Move] values
 // and heirs.
 //
-//	crashed ─▶ Heirs: at once, to the members with the least weight
-//	leaving ─▶ Moves: all entries of the member, to the newest generation
-//	empty   ─▶ Moves: a member with less than half of its share, unless two generations live
-//	uneven  ─▶ Moves: beyond 20 % of the mean for some minutes
+//	crashed  ─▶ Heirs: at once, to the members with the least weight
+//	leaving  ─▶ Moves: all entries of the member, to the newest generation
+//	empty    ─▶ Moves: a member with less than half of its share, unless two generations live
+//	uneven   ─▶ Moves: beyond 20 % of the mean for some minutes
 //
 // # Algorithm
 //
@@ -16,11 +16,14 @@
 //     at most half of their difference, else the lightest one that is less than the difference.
 //     Each such move lowers the sum of the squares of the weights, so that equal loads never lead
 //     back. Of equal entries, the one that has moved least often is moved.
-//  3. All moves begin at once: a member that joins warms all its entries with one list. While an
-//     entry has no live owner, only moves of leavers begin, as the heir's weight lacks that entry.
-//  4. The newest generation is that of the member that joined last. While two generations live, it
-//     inherits and nothing else moves, so that a rolling update moves an entry once. Entries that none
-//     of its members can own go to the others.
+//  3. If the two members have no such move, the next lightest and then the next heaviest are looked at,
+//     and the mean is that of the members from one to the other. So a member with one large entry, or
+//     one to which moves fail, leaves the others to share the rest.
+//  4. All moves begin at once: a member that joins warms all its entries with one list. While an
+//     entry has no live owner, no move for even weights begins, as the heir's weight lacks that entry.
+//  5. The newest generation is that of the member that joined last. While two generations live, it
+//     inherits and weights have no effect, so that a rolling update moves an entry once. Entries that
+//     none of its members can own go to the others.
 //
 // Equal inputs have equal results, whatever the order of the members.
 //

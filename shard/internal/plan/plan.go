@@ -56,7 +56,6 @@ type board struct {
 	members []*member // the members that may get entries, by identity
 	older   []*member // the members that may get the entries that none of members can own
 	all     map[protocol.ID]*member
-	mean    float64
 	mixed   bool // two generations live
 	orphans bool // a member can own an entry that has no live owner
 }
@@ -89,7 +88,6 @@ func (in Input) board() *board {
 		} else {
 			b.orphans = b.orphans || b.lightest(i) != nil
 		}
-		b.mean += b.weights[i] / float64(max(len(b.members), 1))
 	}
 	return b
 }
@@ -170,13 +168,13 @@ func (b *board) lightest(entry int) (found *member) {
 
 func (b *board) can(entry int, m *member) bool { return b.Can == nil || b.Can(entry, m.ID) }
 
-// byWeight orders members. Of equal ones, MinFunc and MaxFunc return the first.
+// byWeight orders members.
 func byWeight(x, y *member) int { return cmp.Compare(x.weight, y.weight) }
 
 // IsUneven reports whether a member differs from the mean by more than 20 %, and a move would help.
 func (in Input) IsUneven() bool {
 	b := in.board()
-	_, ok := b.next()
+	_, _, ok := b.next()
 	return ok && !b.mixed
 }
 
@@ -188,8 +186,8 @@ func (in Input) Moves() []protocol.Move {
 	}
 	moves := b.leaving()
 	for !b.mixed && !b.orphans { // the entries that heirs get are not known here
-		move, ok := b.next()
-		if !ok || b.Uneven < Patience && b.all[move.To].weight >= b.mean/2 {
+		move, mean, ok := b.next()
+		if !ok || b.Uneven < Patience && b.all[move.To].weight >= mean/2 {
 			break
 		}
 		moves = append(moves, b.begin(move))
@@ -226,16 +224,40 @@ func (b *board) begin(move protocol.Move) protocol.Move {
 	return move
 }
 
-// next returns the move from the heaviest to the lightest member that helps most, if one of the two
-// differs too much from the mean.
-func (b *board) next() (best protocol.Move, ok bool) {
-	if len(b.members) < 2 {
-		return best, false
+// next returns the move that helps most from the heaviest to the lightest member, and the mean weight, if
+// one of the two differs too much from it. While no move between the two helps, the next lightest and
+// then the next heaviest are looked at, as if the group had no others: the heaviest may have one
+// large entry, and moves to the lightest may have failed.
+func (b *board) next() (best protocol.Move, mean float64, ok bool) {
+	members := slices.SortedStableFunc(slices.Values(b.members), byWeight)
+	for heavy := len(members) - 1; heavy > 0; heavy-- {
+		for light := range heavy {
+			from, to := members[heavy], members[light]
+			mean = meanOf(members[light : heavy+1])
+			if from.weight <= mean*(1+tolerance) && to.weight >= mean*(1-tolerance) {
+				if light == 0 {
+					return best, mean, false
+				}
+				break
+			}
+			if best, ok = b.best(from, to); ok {
+				return best, mean, true
+			}
+		}
 	}
-	to, from := slices.MinFunc(b.members, byWeight), slices.MaxFunc(b.members, byWeight)
-	if from.weight <= b.mean*(1+tolerance) && to.weight >= b.mean*(1-tolerance) {
-		return best, false
+	return best, mean, false
+}
+
+// meanOf returns the mean weight of members.
+func meanOf(members []*member) (mean float64) {
+	for _, m := range members {
+		mean += m.weight / float64(len(members))
 	}
+	return mean
+}
+
+// best returns the move between two members that helps most, if there is one that helps.
+func (b *board) best(from, to *member) (best protocol.Move, ok bool) {
 	difference := from.weight - to.weight
 	for i, e := range b.Entries {
 		move := protocol.Move{Entry: i, To: to.ID}
@@ -250,7 +272,8 @@ func (b *board) next() (best protocol.Move, ok bool) {
 	return best, ok
 }
 
-// isBetter reports whether moving an entry is better than moving another one.
+// isBetter reports whether moving an entry is better than moving another one: the heaviest one of those
+// that are at most half of a difference is the best.
 func (b *board) isBetter(i, than int, difference float64) bool {
 	x, y := b.weights[i], b.weights[than]
 	switch fits, other := x <= difference/2, y <= difference/2; {
