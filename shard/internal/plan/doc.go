@@ -4,6 +4,7 @@
 //
 //	crashed  ─▶ Heirs: at once, to the members with the least weight
 //	leaving  ─▶ Moves: all entries of the member, to the newest generation
+//	unserved ─▶ Moves: the entries that their owners do not serve, to members that can
 //	empty    ─▶ Moves: a member with less than half of its share, unless two generations live
 //	uneven   ─▶ Moves: beyond 20 % of the mean for some minutes
 //
@@ -24,6 +25,9 @@
 //  5. The newest generation is that of the member that joined last. While two generations live, it
 //     inherits and weights have no effect, so that a rolling update moves an entry once. Entries that
 //     none of its members can own go to the others.
+//  6. A member that has failed is doubtful: it inherits what no other member, of any generation, can
+//     own. Later it is on trial: it gets the lightest entry, and the next one once it has succeeded.
+//     Entries that their owners do not serve stay while all other members are doubtful.
 //
 // Equal inputs have equal results, whatever the order of the members.
 //

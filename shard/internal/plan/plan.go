@@ -15,6 +15,20 @@ const (
 	tolerance = 0.2
 )
 
+// Confidence is the expectation that a member warms and serves an entry.
+type Confidence uint8
+
+// The confidences.
+const (
+	// Sound: no failure of the member is known.
+	Sound Confidence = iota
+	// OnTrial: it failed a while ago. It gets one entry, to show that it has recovered.
+	OnTrial
+	// Doubtful: it failed a short while ago. It gets only entries without a live owner, or of leavers,
+	// that no other member can own.
+	Doubtful
+)
+
 // Member is a live member.
 type Member struct {
 	ID protocol.ID
@@ -41,12 +55,18 @@ type Input struct {
 	// Avoid reports whether a move was tried a short while ago, and failed. Nil means that no
 	// move is avoided.
 	Avoid func(protocol.Move) bool
+	// Confidence returns the confidence in a member for an entry. Nil means that all are sound.
+	Confidence func(entry int, id protocol.ID) Confidence
+	// Unserved reports whether the owner of an entry has not served it for long. Nil means that all
+	// entries are served.
+	Unserved func(entry int) bool
 }
 
 // member is a Member with the weight of the entries that it will own.
 type member struct {
 	Member
 	weight float64
+	tried  bool // a move to it begins now
 }
 
 // board is the form of an input from which moves are chosen.
@@ -129,7 +149,7 @@ func (in Input) newest() string {
 // if no member stays.
 func (in Input) Heirs(ended func(protocol.ID) bool) map[int]protocol.ID {
 	b, heirs := in.board(), map[int]protocol.ID{}
-	orphans := b.heaviestFirst(func(e protocol.Entry) bool { return e.Owner == "" || ended(e.Owner) })
+	orphans := b.heaviestFirst(func(_ int, e protocol.Entry) bool { return e.Owner == "" || ended(e.Owner) })
 	for _, i := range orphans {
 		if m := b.lightest(i); m != nil {
 			m.weight += b.weights[i]
@@ -140,9 +160,9 @@ func (in Input) Heirs(ended func(protocol.ID) bool) map[int]protocol.ID {
 }
 
 // heaviestFirst returns the entries for which a function is true.
-func (b *board) heaviestFirst(is func(protocol.Entry) bool) (entries []int) {
+func (b *board) heaviestFirst(is func(int, protocol.Entry) bool) (entries []int) {
 	for i, e := range b.Entries {
-		if is(e) {
+		if is(i, e) {
 			entries = append(entries, i)
 		}
 	}
@@ -150,21 +170,41 @@ func (b *board) heaviestFirst(is func(protocol.Entry) bool) (entries []int) {
 	return entries
 }
 
-// lightest returns the member with the lowest weight of those that can own an entry, or nil. The member
-// is of the newest generation, unless only older ones can own the entry.
+// lightest returns the member with the lowest weight of those that can own an entry and deserve the
+// most confidence, or nil. Of these, the members of the newest generation come first.
 func (b *board) lightest(entry int) (found *member) {
-	for _, members := range [][]*member{b.members, b.older} {
-		for _, m := range members {
-			if b.can(entry, m) && (found == nil || m.weight < found.weight) {
-				found = m
+	for _, c := range []Confidence{Sound, OnTrial, Doubtful} {
+		for _, members := range [][]*member{b.members, b.older} {
+			for _, m := range members {
+				if b.can(entry, m) && b.confidence(entry, m) == c && (found == nil || m.weight < found.weight) {
+					found = m
+				}
+			}
+			if found != nil {
+				return found
 			}
 		}
-		if found != nil {
-			break
-		}
 	}
-	return found
+	return nil
 }
+
+// confidence returns the confidence in a member for an entry. A member that does not serve the entry
+// deserves none, and one trial at a time is enough.
+func (b *board) confidence(entry int, m *member) Confidence {
+	if b.isUnserved(entry) && b.Entries[entry].Owner == m.ID {
+		return Doubtful
+	}
+	if b.Confidence == nil {
+		return Sound
+	}
+	c := b.Confidence(entry, m.ID)
+	if c == OnTrial && m.tried {
+		return Doubtful
+	}
+	return c
+}
+
+func (b *board) isUnserved(entry int) bool { return b.Unserved != nil && b.Unserved(entry) }
 
 func (b *board) can(entry int, m *member) bool { return b.Can == nil || b.Can(entry, m.ID) }
 
@@ -184,7 +224,7 @@ func (in Input) Moves() []protocol.Move {
 	if len(b.members) == 0 {
 		return nil
 	}
-	moves := b.leaving()
+	moves := b.away()
 	for !b.mixed && !b.orphans { // the entries that heirs get are not known here
 		move, mean, ok := b.next()
 		if !ok || b.Uneven < Patience && b.all[move.To].weight >= mean/2 {
@@ -195,15 +235,16 @@ func (in Input) Moves() []protocol.Move {
 	return moves
 }
 
-// leaving returns the moves of the entries that leavers own.
-func (b *board) leaving() (moves []protocol.Move) {
-	owned := b.heaviestFirst(func(e protocol.Entry) bool {
+// away returns the moves of the entries that leavers own, and of those that their owners do not serve.
+// The latter stay unless another member deserves more confidence.
+func (b *board) away() (moves []protocol.Move) {
+	owned := b.heaviestFirst(func(i int, e protocol.Entry) bool {
 		owner := b.all[e.Owner]
-		return owner != nil && owner.Leaving && e.Next == ""
+		return owner != nil && e.Next == "" && (owner.Leaving || b.isUnserved(i))
 	})
 	for _, i := range owned {
 		heir := b.lightest(i)
-		if heir == nil {
+		if heir == nil || !b.all[b.Entries[i].Owner].Leaving && b.confidence(i, heir) == Doubtful {
 			continue
 		}
 		if move := (protocol.Move{Entry: i, To: heir.ID}); !b.avoids(move) {
@@ -218,7 +259,8 @@ func (b *board) avoids(move protocol.Move) bool { return b.Avoid != nil && b.Avo
 // begin adds a move to the weights.
 func (b *board) begin(move protocol.Move) protocol.Move {
 	b.all[b.Entries[move.Entry].Owner].weight -= b.weights[move.Entry]
-	b.all[move.To].weight += b.weights[move.Entry]
+	to := b.all[move.To]
+	to.weight, to.tried = to.weight+b.weights[move.Entry], true
 	b.Entries = slices.Clone(b.Entries)
 	b.Entries[move.Entry].Next = move.To
 	return move
@@ -227,7 +269,7 @@ func (b *board) begin(move protocol.Move) protocol.Move {
 // next returns the move that helps most from the heaviest to the lightest member, and the mean weight, if
 // one of the two differs too much from it. While no move between the two helps, the next lightest and
 // then the next heaviest are looked at, as if the group had no others: the heaviest may have one
-// large entry, and moves to the lightest may have failed.
+// large entry, and the lightest may be doubtful.
 func (b *board) next() (best protocol.Move, mean float64, ok bool) {
 	members := slices.SortedStableFunc(slices.Values(b.members), byWeight)
 	for heavy := len(members) - 1; heavy > 0; heavy-- {
@@ -260,12 +302,18 @@ func meanOf(members []*member) (mean float64) {
 func (b *board) best(from, to *member) (best protocol.Move, ok bool) {
 	difference := from.weight - to.weight
 	for i, e := range b.Entries {
-		move := protocol.Move{Entry: i, To: to.ID}
-		if e.Owner != from.ID || e.Next != "" || b.weights[i] >= difference || !b.can(i, to) ||
-			b.avoids(move) {
+		if e.Owner != from.ID || e.Next != "" || b.weights[i] >= difference || !b.can(i, to) {
 			continue
 		}
-		if !ok || b.isBetter(i, best.Entry, difference) {
+		c, move := b.confidence(i, to), protocol.Move{Entry: i, To: to.ID}
+		if c == Doubtful || b.avoids(move) {
+			continue
+		}
+		most := difference
+		if c == OnTrial {
+			most = 0 // the lightest entry
+		}
+		if !ok || b.isBetter(i, best.Entry, most) {
 			best, ok = move, true
 		}
 	}
