@@ -36,6 +36,7 @@ const unlisted = -1
 // the names of those that are uncovered for longer than tolerated.
 func (g *Group) noteCoverLocked() (uncovered slot.Set, long string) {
 	uncovered = g.uncoveredLocked()
+	g.noteServedLocked(uncovered)
 	var late slot.Set
 	for i := range slot.Entries {
 		if g.noteLocked(i, uncovered.Has(i)) > g.tolerated() {

@@ -22,7 +22,7 @@
 //  2. A hand-over: the planner names the next owner, which warms and writes that it is ready. The
 //     owner drains each slot separately and writes the other as its owner, with the versions of its
 //     last writes. A hand-over that is not done in Options.HandOver is taken back, counted, and
-//     tried again after a minute.
+//     tried again after a minute, or later if members fail: see below.
 //  3. A member renews its Lease every third of its duration, 5 s of 15 s. Its term closes at the
 //     fence, 4/5 of the duration after the last renewal was sent. A closed term stays closed: the
 //     process drops all its slots and joins again with another identity, without slots.
@@ -30,15 +30,37 @@
 //     Then its member has ended, and its slots are given away. Other members wait until the
 //     member with the lowest identity has acted.
 //  5. The live member with the lowest identity of those whose Lease names the map plans: slots of
-//     leavers go to the newest generation, that of the process that joined last; a member that joins
-//     gets half of its share at once, unless two generations live; a load that differs from the mean
-//     by more than 20 % for two minutes moves slots. See the package internal/plan.
+//     leavers go to the newest generation, that of the process that joined last, unless its members
+//     fail; slots that their owners do not serve go to members that can; a member that joins gets half
+//     of its share at once, unless two generations live; a load that differs from the mean by more
+//     than 20 % for two minutes moves slots. See the package internal/plan.
 //  6. A map that was deleted ends all members that have seen it. A new one is made once all Leases
 //     that name the old one are released, or have run out. A map in which epochs have fallen or entries
 //     are missing, as after the restoring of a backup, is deleted by the member that notices it.
 //
 // Rules 1, 2 and 4 are pure functions in internal/protocol. Its test explores all states that
 // crashes, pauses, lost answers and stale reads can lead to.
+//
+// # Members that fail
+//
+// A member fails if a hand-over to it is taken back because it has not warmed, or if entries leave it
+// because it does not serve them. For a minute, and twice as long after each further failure, up to
+// eight, it gets only what no other member can own. Then it gets one slot. Once it reports that slot in
+// order, it is a member like the others. All members observe failures in the map, so that the next
+// planner knows of them.
+//
+// An entry leaves its owner if the owner has not reported it in order for twice the time after which
+// uncovered slots are logged, and
+//
+//   - has not done so since it became the owner, or
+//   - reports none of several slots in order.
+//
+// A slot that was in order is not moved because of one late key, as that key may be late elsewhere too.
+// The next owner is a member that has reported slots in order for a while, or one that owns none and has
+// not failed. So nothing moves while all members fail. An entry that leaves owner after owner waits
+// between its moves as long as a member that fails.
+//
+// The slots of a member fail together, as one call of Warm fills them. Controllers fail separately.
 //
 // # Controllers
 //

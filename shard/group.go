@@ -86,7 +86,10 @@ func newObserver(config *rest.Config, o Options, timeout time.Duration) (*Group,
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
 		view: view{members: map[protocol.ID]*observed{}}, uncovered: map[int]lease.Instant{},
 	}
-	g.plan = planner{tried: map[protocol.Move]time.Time{}, loads: map[int]float64{}}
+	g.plan = planner{
+		failed: failures{}, relieved: failures{},
+		tried: map[protocol.Move]time.Time{}, loads: map[int]float64{},
+	}
 	g.client, err = lease.NewClient(config, o.Namespace, lease.Selection{
 		Parameter: "labelSelector", Value: groupLabel + "=" + o.Name, Name: o.Name,
 	}, cmp.Or(timeout, g.times.Timeout()), func() { g.follower.Restart() })

@@ -59,6 +59,8 @@ type process struct {
 	boot      func() time.Duration
 	logger    *slog.Logger
 	leads     []string // the controllers that it can lead
+	// unprepared is a controller that it cannot prepare.
+	unprepared string
 
 	mu      sync.Mutex // guards the rest
 	warms   int        // the calls of Warm
@@ -69,6 +71,7 @@ type process struct {
 	dropped Set
 	// undrained are the slots whose drain was given up.
 	undrained Set
+	late      Set // slots that it reports not in order
 	loads     [Count]float64
 }
 
@@ -148,7 +151,10 @@ func allSlots() (s Set) {
 }
 
 func (p *process) Warm(ctx context.Context, slots Set) error {
-	if p.neverWarm {
+	p.mu.Lock()
+	neverWarm := p.neverWarm
+	p.mu.Unlock()
+	if neverWarm {
 		<-ctx.Done()
 	}
 	if !lease.Sleep(ctx, p.warmFor) {
@@ -230,7 +236,14 @@ func (p *process) Report() (Set, [Count]float64) {
 	if p.unready {
 		return Set{}, p.loads
 	}
-	return p.warm, p.loads
+	return p.warm.Minus(p.late), p.loads
+}
+
+// set changes a process that runs.
+func (p *process) set(change func(*process)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
 }
 
 // Controllers reports all controllers of leads as led. Only the entries of slots are checked.
@@ -242,7 +255,12 @@ func (p *process) Controllers() map[string]bool {
 	return led
 }
 
-func (p *process) Prepare(context.Context, string) error { return nil }
+func (p *process) Prepare(ctx context.Context, name string) error {
+	if name == p.unprepared {
+		<-ctx.Done()
+	}
+	return context.Cause(ctx)
+}
 
 func (p *process) Lead(string, map[string]string) {}
 

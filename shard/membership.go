@@ -157,6 +157,7 @@ func (m *membership) seeLocked() {
 		return
 	}
 	m.seen = g.view.contents
+	g.noteFailuresLocked(before, m.member.Entries())
 	takenBack := map[protocol.ID][]string{}
 	for i, e := range m.member.Entries() {
 		if i < len(before) && g.noteMoveLocked(before[i], e) {

@@ -30,7 +30,7 @@ type Options struct {
 	// adds a random part.
 	Identity string
 	// Generation names the version of the program, such as the hash of a pod template. While
-	// members of two generations live, slots move to the newer one only.
+	// members of two generations live, slots move to the newer one only, unless its members fail.
 	Generation string
 	// Duration is the time for which others wait for a member that does not renew. It counts in
 	// whole seconds; 0 is 15 s, the minimum 1 s.

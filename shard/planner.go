@@ -20,11 +20,14 @@ const (
 	maxLoad = 1e15
 )
 
-// planner holds the state of earlier plans that the next ones need.
+// planner holds the state of earlier plans that the next ones need, and the failures that each member
+// observes, as it may be the next planner.
 type planner struct {
-	tried  map[protocol.Move]time.Time // the times of moves that were written, and have not succeeded
-	uneven [2]time.Time                // since when slots and controllers are uneven; zero: even
-	loads  map[int]float64             // of slots, as their owners have reported last
+	failed   failures                    // of members, by part: they did not warm or serve
+	relieved failures                    // of entries, by number: their owners did not serve them
+	tried    map[protocol.Move]time.Time // the times of moves that were written, and have not succeeded
+	uneven   [2]time.Time                // since when slots and controllers are uneven; zero: even
+	loads    map[int]float64             // of slots, as their owners have reported last
 }
 
 // noteLoadsLocked keeps the loads that a member reports. A slot that has moved keeps its last load
@@ -111,6 +114,21 @@ func (g *Group) inputLocked(numbers []int) plan.Input {
 			ID: id, Generation: s.record.generation, Joined: s.joinedAt(),
 			Leaving: s.record.leaving || g.present != nil && g.present.id == id && g.present.leaving,
 		})
+	}
+	silent := g.silentLocked()
+	unserved := g.unservedLocked(silent)
+	doubtful := g.doubtfulLocked(unserved, silent)
+	in.Confidence = func(entry int, id protocol.ID) plan.Confidence {
+		n := numbers[entry]
+		isNoRelief := unserved.Has(n) && (silent[id] > 0 || g.hasRecoveredLocked(id))
+		if n < slot.Count && (doubtful[id] || isNoRelief) {
+			return plan.Doubtful
+		}
+		return g.plan.failed[partOf(n, id)].confidence(g.clock)
+	}
+	in.Unserved = func(entry int) bool {
+		n := numbers[entry]
+		return unserved.Has(n) && g.plan.relieved[protocol.Move{Entry: n}].confidence(g.clock) != plan.Doubtful
 	}
 	failed := map[protocol.ID]int{}
 	for move, at := range g.plan.tried {

@@ -24,6 +24,7 @@ type observed struct {
 	length  time.Duration // the time for which a Lease that does not change is held
 	ended   bool          // it makes no more calls and writes
 	tried   time.Time     // the time at which its end has failed last
+	serves  lease.Instant // the time since which it has reported slots in order
 }
 
 // joinedAt returns the time at which the process of a member joined the group. Later Leases of the
@@ -39,6 +40,9 @@ func (s *observed) joinedAt() time.Time {
 type entryTimes struct {
 	owner lease.Instant // of the present owner and epoch
 	next  lease.Instant // of the present next owner
+	// inOrder is the last time at which the present owner reported the entry in order. It is that of
+	// owner if that was never the case.
+	inOrder lease.Instant
 }
 
 // view is the last observed state of the group's Leases.
@@ -211,7 +215,11 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 	}
 	s.lease, s.isGone, s.version = l, l == nil, version
 	if l != nil {
+		wasSilent := slotsOf(s.record.serving).IsEmpty()
 		s.record = readRecord(l)
+		if wasSilent && !slotsOf(s.record.serving).IsEmpty() {
+			s.serves = g.clock.Now()
+		}
 		g.noteLoadsLocked(id, s.record)
 		s.length = g.o.Duration
 		if seconds := l.Spec.LeaseDurationSeconds; seconds != nil {
@@ -292,7 +300,7 @@ func (g *Group) timeEntriesLocked(entries []protocol.Entry) {
 			before = g.view.entries[i]
 		}
 		if t := &g.view.times[i]; i >= len(g.view.entries) || before.Owner != e.Owner || before.Epoch != e.Epoch {
-			*t = entryTimes{now, now}
+			*t = entryTimes{now, now, now}
 		} else if before.Next != e.Next {
 			t.next = now
 		}

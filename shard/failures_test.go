@@ -1,0 +1,257 @@
+package shard
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidings-go/tidings/apisim"
+)
+
+func neverWarm(p *process) { p.neverWarm = true }
+
+func unready(p *process) { p.unready = true }
+
+func recovers(p *process) { p.neverWarm, p.unready, p.late = false, false, Set{} }
+
+// wantServing checks the numbers of slots that processes serve, in order.
+func (w *world) wantServing(when string, least, most int, processes ...*process) {
+	w.Helper()
+	synctest.Wait()
+	for _, p := range processes {
+		if n := p.serves(); n < least || n > most {
+			w.Errorf("%s: %s serves %d slots, want between %d and %d", when, p.name, n, least, most)
+		}
+	}
+}
+
+// TestS1_AMemberThatNeverWarmsKeepsNoOtherFromItsShare, and moves to it are tried less and less often. Once
+// it warms, it gets its share within minutes.
+func TestS1_AMemberThatNeverWarmsKeepsNoOtherFromItsShare(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.start("a", "1")
+		w.covered(a)
+		b, c := w.start("b", "1", neverWarm), w.start("c", "1")
+		time.Sleep(5 * time.Minute)
+		w.wantServing("after minutes", 100, 156, a, c)
+		failed := a.Health().Moves.TakenBack + c.Health().Moves.TakenBack
+		time.Sleep(time.Hour)
+		w.wantServing("after an hour", 100, 156, a, c)
+		if n := a.Health().Moves.TakenBack + c.Health().Moves.TakenBack - failed; n < 4 || n > 8 {
+			t.Errorf("%d hand-overs were tried in an hour", n)
+		}
+		b.set(recovers)
+		time.Sleep(maxRetry + 5*time.Minute)
+		w.wantServing("after the recovery", 68, 103, a, b, c)
+		w.covered(a, b, c)
+	})
+}
+
+// TestS5_AMemberThatNeverWarmsInheritsNothing while another one serves: the planner crashes, then a
+// member joins, so that the one that never warms plans.
+func TestS5_AMemberThatNeverWarmsInheritsNothing(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.start("a", "1")
+		w.covered(a)
+		b, c := w.start("b", "1", neverWarm), w.start("c", "1")
+		time.Sleep(5 * time.Minute)
+		w.server.Inject(by("a", ""), apisim.Drop())
+		time.Sleep(duration + 2*time.Second)
+		w.wantServing("after the crash", Count-1, Count, c) // one may be on its way to b, as a trial
+		d := w.start("d", "1")
+		time.Sleep(5 * time.Minute)
+		w.covered(c, d)
+		w.wantServing("with another member", 100, 156, c, d)
+		if h := c.Health(); b.Health().Owned != 0 || h.Covered != 1 {
+			t.Errorf("b owns %d slots: %+v", b.Health().Owned, h)
+		}
+	})
+}
+
+// TestS5_AMemberThatInheritsWhileItFailsIsRelieved: it is alone for a while, and never warms.
+func TestS5_AMemberThatInheritsWhileItFailsIsRelieved(t *testing.T) {
+	bubble(t, func(w *world) {
+		b := w.start("b", "1", neverWarm)
+		time.Sleep(10 * time.Minute)
+		if n := b.Health().Owned; n != Count {
+			t.Fatalf("b owns %d slots", n)
+		}
+		c := w.start("c", "1")
+		w.wantBetween("the relief", w.covered(c), 0, 5*time.Second)
+		c.leave() // to b, as nobody else is there
+		time.Sleep(time.Minute)
+		d := w.start("d", "1")
+		w.wantBetween("the second relief", w.covered(d), 0, 3*time.Minute)
+	})
+}
+
+// TestS4_ANewVersionThatNeverWarmsIsRelieved: a member of the older version leaves, and another one
+// serves all slots.
+func TestS4_ANewVersionThatNeverWarmsIsRelieved(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.two()
+		c := w.start("c", "2", neverWarm)
+		time.Sleep(10 * time.Second)
+		a.leave()
+		w.wantBetween("the relief", w.covered(b), 0, 2*b.tolerated()+10*time.Second)
+		time.Sleep(30 * time.Minute)
+		w.wantServing("after half an hour", Count, Count, b)
+		c.set(recovers)
+		b.leave() // to the new version, as nobody else is there
+		w.wantBetween("the take-over", w.covered(c), 0, duration)
+	})
+}
+
+// TestS5_AnOwnerThatReportsNoSlotInOrderIsRelieved: it warms and drains, and serves no more. Trials take one
+// slot. Once it reports in order, it gets its share within minutes.
+func TestS5_AnOwnerThatReportsNoSlotInOrderIsRelieved(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		b.set(unready)
+		time.Sleep(2*b.tolerated() - 5*time.Second)
+		w.wantServing("while it may be late", 68, 103, a, b, c)
+		time.Sleep(20 * time.Second)
+		w.wantServing("once it is relieved", 0, 0, b)
+		w.covered(a, c)
+		relieved := time.Now()
+		for range 60 {
+			time.Sleep(time.Minute)
+			w.wantServing("later", 0, 1, b)
+		}
+		if n := b.Health().Moves.In; n > 100+10 {
+			t.Errorf("b got %d slots", n)
+		}
+		if moves := w.moved(relieved); slices.Max(moves[:]) > 8 {
+			t.Errorf("the slots moved %v times in an hour", moves)
+		}
+		b.set(recovers)
+		time.Sleep(maxRetry + 5*time.Minute)
+		w.wantServing("after the recovery", 68, 103, a, b, c)
+		if h := a.Health(); h.Covered != 1 {
+			t.Errorf("the health is %+v", h)
+		}
+	})
+}
+
+// TestS5_NothingMovesWhileNoMemberServes, as when the server of a type of objects is down.
+func TestS5_NothingMovesWhileNoMemberServes(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		began := time.Now()
+		for i, p := range []*process{b, a, c} {
+			time.Sleep(time.Duration(i) * 10 * time.Second)
+			p.set(unready)
+		}
+		time.Sleep(30 * time.Minute)
+		for _, p := range []*process{a, b, c} {
+			p.set(recovers)
+		}
+		time.Sleep(10 * time.Minute)
+		w.covered(a, b, c)
+		if moves := w.moved(began); slices.Max(moves[:]) > 0 || a.Health().Covered != 1 {
+			t.Errorf("the slots moved %v times", moves)
+		}
+	})
+}
+
+// TestS5_ALateSlotStaysWithItsOwner, as it would be late elsewhere, too.
+func TestS5_ALateSlotStaysWithItsOwner(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		began := time.Now()
+		b.set(func(p *process) {
+			for n := range p.calls {
+				if p.late.Len() < len(p.calls)-1 {
+					p.late.Add(n)
+				}
+			}
+		})
+		time.Sleep(30 * time.Minute)
+		w.covered(a, b, c)
+		if moves := w.moved(began); slices.Max(moves[:]) > 0 {
+			t.Errorf("the slots moved %v times", moves)
+		}
+	})
+}
+
+// TestS5_ASlotThatNobodyServesMovesRarely, and keeps no other slot from moving.
+func TestS5_ASlotThatNobodyServesMovesRarely(t *testing.T) {
+	bubble(t, func(w *world) {
+		late := func(p *process) { p.late.Add(7) }
+		a := w.start("a", "1", late)
+		w.covered(a)
+		b, c := w.start("b", "1", late), w.start("c", "1", late)
+		time.Sleep(10 * time.Minute)
+		w.wantServing("before", 68, 103, a, b, c)
+		began := time.Now()
+		time.Sleep(time.Hour)
+		moves := w.moved(began)
+		if n := moves[7]; n > 8 {
+			t.Errorf("the slot moved %d times in an hour", n)
+		}
+		if moves[7] = 0; slices.Max(moves[:]) > 0 {
+			t.Errorf("other slots moved %v times", moves)
+		}
+		d := w.start("d", "1", late)
+		time.Sleep(5 * time.Minute)
+		w.wantServing("with another member", 51, 77, a, b, c, d)
+	})
+}
+
+// TestS5_AnOwnerThatDoesNotDrainIsRelievedOfNothing, and others hand over as usual.
+func TestS5_AnOwnerThatDoesNotDrainIsRelievedOfNothing(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		owned := b.serves()
+		b.set(func(p *process) { p.unready, p.drainFor = true, 24*time.Hour })
+		time.Sleep(time.Hour)
+		w.wantServing("after an hour", owned, owned, b)
+		if n := b.Health().Moves.TakenBack; n < uint64(owned) || n > uint64(10*owned) {
+			t.Errorf("%d hand-overs of %d slots were taken back", n, owned)
+		}
+		left := time.Now()
+		a.leave()
+		w.wantBetween("the leave", time.Since(left), 0, 2*time.Second)
+		w.wantServing("after the leave", Count-owned, Count-owned, c)
+		b.set(func(p *process) { p.unready, p.drainFor = false, 0 })
+	})
+}
+
+// TestS5_AControllerThatItsOwnerCannotPrepareIsLedByAnother, which gets others too.
+func TestS5_AControllerThatItsOwnerCannotPrepareIsLedByAnother(t *testing.T) {
+	bubble(t, func(w *world) {
+		leads := func(p *process) { p.leads = []string{"x", "y", "z"} }
+		a := w.start("a", "1", leads, func(p *process) { p.unprepared = "z" })
+		w.covered(a)
+		time.Sleep(5 * time.Minute)
+		b := w.start("b", "1", leads)
+		time.Sleep(3 * time.Minute)
+		if h := a.Health(); h.Covered != 1 {
+			t.Errorf("the health is %+v", h)
+		}
+		led := map[string]int{}
+		for _, e := range b.Map()[Count:] {
+			led[e.Owner]++
+		}
+		if n := led[a.Health().Identity]; n != 1 && n != 2 {
+			t.Errorf("the owners are %v", led)
+		}
+	})
+}
+
+// TestS5_AMemberThatLeavesWhileNoMemberServesHandsItsSlotsOver, although these are moved for no other
+// reason.
+func TestS5_AMemberThatLeavesWhileNoMemberServesHandsItsSlotsOver(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		for _, p := range []*process{a, b, c} {
+			p.set(unready)
+		}
+		time.Sleep(10 * time.Minute)
+		left := time.Now()
+		a.leave()
+		w.wantBetween("the leave", time.Since(left), 0, 2*time.Second)
+		w.covered(b, c)
+	})
+}
