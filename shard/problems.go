@@ -59,7 +59,7 @@ func (g *Group) problemsLocked() (problems, remarks []string) {
 	}
 	if generations, age := g.generationsLocked(live); len(generations) > 1 {
 		text := fmt.Sprintf("Members of %d generations live, the newest one for %v, and slots move to its "+
-			"generation alone: %s.", len(generations), age.Round(time.Second),
+			"generation, if that can serve them: %s.", len(generations), age.Round(time.Second),
 			strings.Join(generations, "; "))
 		if age < stalled {
 			remarks = append(remarks, text)

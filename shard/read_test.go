@@ -162,7 +162,7 @@ func TestS4_ARollingUpdateIsNoProblemUntilItStops(t *testing.T) {
 		w.start("b", "2")
 		time.Sleep(stalled - time.Second)
 		w.wantRemarks(w.read(), `Members of 2 generations live, the newest one for 9m59s, and slots move to its `+
-			`generation alone: "1" has rollout.a-`)
+			`generation, if that can serve them: "1" has rollout.a-`)
 		w.start("c", "2")
 		time.Sleep(stalled - time.Second)
 		w.wantRemarks(w.read(), "the newest one for 9m59s")
