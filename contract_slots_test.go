@@ -185,7 +185,8 @@ func TestS6_ChangesDuringTheList(t *testing.T) {
 	})
 }
 
-// TestS6_RandomSlots moves slots at random, while objects are written and connections break.
+// TestS6_RandomSlots moves slots at random, while objects are written and connections break. In every
+// third history, the server is set back.
 func TestS6_RandomSlots(t *testing.T) {
 	for seed := range slotSeeds.All() {
 		o := tidings.FactoryOptions{}
@@ -195,7 +196,9 @@ func TestS6_RandomSlots(t *testing.T) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
 			withSlots(t, o, randomSlots(random), func(s *slotted) {
-				h := &slotHistory{slotted: s, random: random, exists: map[string]bool{}, deleted: map[string]bool{}}
+				h := &slotHistory{
+					slotted: s, random: random, exists: map[string]bool{}, deleted: map[string]bool{}, goesBack: seed%3 == 0,
+				}
 				h.run()
 			})
 		})
@@ -214,10 +217,11 @@ func randomSlots(random *rand.Rand) (set tidings.SlotSet) {
 // slotHistory is a random history.
 type slotHistory struct {
 	*slotted
-	random  *rand.Rand
-	exists  map[string]bool
-	deleted map[string]bool // by UID
-	steps   []string
+	random   *rand.Rand
+	exists   map[string]bool
+	deleted  map[string]bool // by UID
+	goesBack bool            // the server is set back from time to time
+	steps    []string
 }
 
 // checkDeletes checks that objects which have moved are not told as deleted.
@@ -234,8 +238,12 @@ func (h *slotHistory) run() {
 		h.write()
 	}
 	l := h.follow()
+	l.Rewind(h.goesBack)
 	h.start()
 	for range 25 {
+		if h.goesBack && h.random.IntN(4) == 0 {
+			h.rewind()
+		}
 		var adding []chan error
 		for range 1 + h.random.IntN(4) {
 			if added := h.step(); added != nil {
@@ -253,12 +261,44 @@ func (h *slotHistory) run() {
 		synctest.Wait()
 		h.agree(l)
 		h.checkDeletes(l)
-		if e := h.health().LastError; e != nil && strings.Contains(e.Error(), "older version") {
+		if e := h.health().LastError; !h.goesBack && e != nil && strings.Contains(e.Error(), "older version") {
 			h.Errorf("the server was not set back: %v", e)
 		}
 		if wrong := l.Wrong(); h.Failed() || len(wrong) > 0 {
 			h.Fatalf("%v, last error %v\nafter\n  %s", wrong, h.health().LastError, strings.Join(h.steps, "\n  "))
 		}
+	}
+}
+
+// rewind sets the server back, and writes until it has passed the version that was reached before. In
+// between slots come, whose list shows the rewind.
+func (h *slotHistory) rewind() {
+	backup := h.server.Snapshot()
+	for range 20 {
+		h.write()
+	}
+	h.after(time.Second)
+	lost := h.serverState()
+	h.note("rewind by 20 writes")
+	h.server.Rewind(backup)
+	clear(h.exists)
+	for key, state := range h.serverState() {
+		name := strings.TrimPrefix(key, "default/")
+		h.exists[name], h.uids[name] = true, follow.UID(state)
+		if follow.UID(lost[key]) == follow.UID(state) {
+			delete(lost, key)
+		}
+	}
+	for _, state := range lost {
+		h.deleted[follow.UID(state)] = true
+	}
+	h.after(time.Duration(h.random.IntN(3000)) * time.Millisecond)
+	h.write()
+	set := randomSlots(h.random)
+	h.note("add %v", set)
+	h.must(h.slots.Add(h.ctx, set))
+	for range 40 {
+		h.write()
 	}
 }
 

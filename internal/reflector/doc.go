@@ -70,7 +70,9 @@
 //  1. Slots come into the Holding first, and then [Reflector.Merge] lists their objects beside the
 //     watch. The watch brings them from that moment on, and the list is consistent: so each change
 //     is in one of both. A state that the watch has brought wins if it is later, and the end of an
-//     object if it is not earlier.
+//     object if it is not earlier. If the list is older than the version that the watch had reached,
+//     the server may have been set back (P16): the watch ends, and Run lists the collection. That
+//     list decides whether a new history begins, and takes the place of the merge.
 //  2. A list of Run that began before slots came is void, and one that began after it takes the
 //     place of the merge.
 //  3. While the server honours shard selectors, lists and watches have that of the slots by UID.

@@ -21,7 +21,8 @@ type cause uint8
 const (
 	// stopped is the end of the queue, and so of Run.
 	stopped cause = iota
-	// torn is a watch that the reflector ended because it was silent, or suspected of lagging.
+	// torn is a watch that the reflector ended because it was silent or suspected of lagging, or
+	// because the list of a merge was older.
 	torn
 	// outgrown is a watch that the reflector ended because slots have come that it does not select.
 	outgrown
@@ -115,7 +116,8 @@ func classify(err error, begun bool) ending {
 
 // isTorn reports whether the reflector ended a watch for this error.
 func isTorn(err error) bool {
-	return errors.Is(err, errOutlived) || errors.Is(err, errQuiet) || errors.Is(err, errSuspected)
+	return errors.Is(err, errOutlived) || errors.Is(err, errQuiet) || errors.Is(err, errSuspected) ||
+		errors.Is(err, errOlderList)
 }
 
 // isDecoding reports whether an answer could not be understood. Not every source returns a

@@ -16,7 +16,8 @@ var (
 	// errSlotsCame is a list or a watch that began before slots came, so that it may lack their
 	// objects.
 	errSlotsCame = errors.New("slots came after the list or the watch had begun")
-	// errOlderList is a list before the version that the watch had reached when it was asked for.
+	// errOlderList is a list of a merge before the version that the watch had reached when it was
+	// asked for.
 	errOlderList = errors.New("the server listed an older state than the watch has reached")
 	// errNotRunning is a merge into a collection that is not followed any more.
 	errNotRunning = errors.New("the reflector has ended")
@@ -34,6 +35,8 @@ type merging struct {
 	// changed maps the keys of objects that were deleted since the merge began to their versions,
 	// and where versions have no order, those of changed objects too.
 	changed map[string]string
+	// listDue demands a list of Run: that of a merge was older than the reached version.
+	listDue bool
 }
 
 // Merge lists the objects of slots that have come, and hands them on while the watch goes on. src
@@ -42,7 +45,8 @@ type merging struct {
 //
 // The slots are held before Merge is called, so that the watch brings each change after the list,
 // which is consistent. An object that the watch has brought in a later state, or has deleted since,
-// stays so. Only one Merge may run at a time.
+// stays so. If the list is older than the version that the watch has reached, the server may have been
+// set back (P16): Run lists the collection. Only one Merge may run at a time.
 func (r *Reflector[T]) Merge(ctx context.Context, src source.Source[T], slots slot.Set) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -55,7 +59,7 @@ func (r *Reflector[T]) Merge(ctx context.Context, src source.Source[T], slots sl
 	defer r.merging.finish()
 	var err error
 	if listed && ctx.Err() == nil {
-		r.endNarrowWatch()
+		r.endOutdatedWatch()
 		err = r.mergeList(ctx, src, slots)
 	} else { // the first list will have the objects, or the merge has ended
 		<-ctx.Done()
@@ -95,7 +99,7 @@ func (m *merging) finish() {
 func (m *merging) end(cause error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.ended = m.ended || cause == errNotRunning
+	m.ended, m.listDue = m.ended || cause == errNotRunning, false
 	if m.cancel != nil {
 		m.cancel(cause)
 	}
@@ -107,10 +111,30 @@ func (r *Reflector[T]) endMerge() {
 	r.Settle(context.Background()) //nolint:errcheck // its context does not end
 }
 
-// endNarrowWatch ends the running watch if it does not select slots that are held, so that it is
-// begun anew from its last version. It hands on nothing more in any case: see push.
-func (r *Reflector[T]) endNarrowWatch() {
-	if watch := r.running.Load(); watch != nil && !watch.asked.covers(r.held()) {
+// demandList demands a list of Run, unless the merge with this context has ended.
+func (m *merging) demandList(ctx context.Context) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.listDue = ctx.Err() == nil
+}
+
+// needsList reports whether a list of Run is demanded.
+func (m *merging) needsList() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.listDue
+}
+
+// endOutdatedWatch ends the running watch if a list is due, or if it does not select slots that are
+// held, so that it is begun anew from its last version. Such a watch hands on nothing more in any
+// case: see push.
+func (r *Reflector[T]) endOutdatedWatch() {
+	watch := r.running.Load()
+	switch {
+	case watch == nil:
+	case r.merging.needsList():
+		watch.cancel(errOlderList)
+	case !watch.asked.covers(r.held()):
 		watch.cancel(errSlotsCame)
 	}
 }
@@ -120,6 +144,12 @@ func (r *Reflector[T]) mergeList(ctx context.Context, src source.Source[T], slot
 	items, err := r.listSlots(ctx, src, slots, r.o.PageSize)
 	if err != nil && slices.Contains([]cause{endless, expired}, classify(err, false).cause) {
 		items, err = r.listSlots(ctx, src, slots, 0) // without pages
+	}
+	if errors.Is(err, errOlderList) {
+		r.merging.demandList(ctx)
+		r.endOutdatedWatch()
+		<-ctx.Done() // the list of Run ends the merge
+		return fmt.Errorf("%w (%w)", context.Cause(ctx), err)
 	}
 	if err != nil {
 		return err

@@ -68,6 +68,12 @@ func TestS6_SlotsOfAReflector(t *testing.T) {
 			}
 		}
 	}
+	olderList := func(t *testing.T, at time.Duration) func(*Reflector[object], *script) {
+		return func(r *Reflector[object], _ *script) {
+			after(at)
+			merged = merges(t, r, &lists{pages: []answer{page("", "4", "+bb@2", "")}}, slotsOf("bb"))
+		}
+	}
 	holds := func(names ...string) Options[object] {
 		return Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf(names...))}
 	}
@@ -204,13 +210,55 @@ func TestS6_SlotsOfAReflector(t *testing.T) {
 				},
 			}
 		},
-		"an older list": func(t *testing.T) scenario {
+		"an older list of a server that was set back": func(t *testing.T) scenario {
 			return scenario{
-				o: holds("a"), answers: []answer{listed()}, queue: []string{replaced5},
-				during: func(r *Reflector[object], _ *script) {
-					merged = merges(t, r, &lists{pages: []answer{page("", "4", "+bb@2", "")}}, slotsOf("bb"))
+				o: holds("a"), answers: []answer{listed(), streamed(sends("+a@2 +bb@2 =4"))},
+				during: olderList(t, 0),
+				queue:  []string{replaced5, "replace 4, new history: a@2 bb@2"},
+				check:  returns(nil),
+			}
+		},
+		"an older list of a server that lags": func(t *testing.T) scenario {
+			return scenario{
+				o: holds("a"), answers: []answer{listed(), streamed(sends("+a@3 +bb@2 =6"))},
+				during: olderList(t, 0),
+				queue:  []string{replaced5, "replace 6: a@3 bb@2"},
+				check:  returns(nil),
+			}
+		},
+		"an older list while the watch begins": func(t *testing.T) scenario {
+			begins := watched("5")
+			begins.begins = 5 * time.Second
+			return scenario{
+				o: holds("a"), answers: []answer{listed(fails(errCut)), begins, streamed(sends("+a@2 +bb@2 =4"))},
+				during: olderList(t, 2*time.Second),
+				queue:  []string{replaced5, "replace 4, new history: a@2 bb@2"},
+				check:  returns(nil),
+			}
+		},
+		"an older list between two watches, and a list that fails": func(t *testing.T) scenario {
+			return scenario{
+				o: holds("a"),
+				answers: []answer{
+					listed(fails(errCut)), failed("watch 5", errRefused), failed("stream", errInternal), streamed(sends("+a@2 +bb@2 =4")),
 				},
-				check: returns(errOlderList),
+				during: olderList(t, time.Second),
+				queue:  []string{replaced5, "replace 4, new history: a@2 bb@2"},
+				check:  returns(nil),
+			}
+		},
+		"an older list, and no other comes in time": func(t *testing.T) scenario {
+			return scenario{
+				o: holds("a"), answers: []answer{listed(), streamed()}, queue: []string{replaced5}, pass: time.Minute,
+				during: func(r *Reflector[object], _ *script) {
+					l := &lists{pages: []answer{page("", "4", "+bb@2", "")}}
+					ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+					defer cancel()
+					err := r.Merge(ctx, l, slotsOf("bb"))
+					if !errors.Is(err, errOlderList) || !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("Merge: %v", err)
+					}
+				},
 			}
 		},
 		"a silent list": func(t *testing.T) scenario {

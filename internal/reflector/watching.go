@@ -38,6 +38,7 @@ const (
 //	it begins, and a rewind may be    → checking, with the watch
 //	a rewind may be                   → checking, before the watch begins
 //	there is no version to resume     → a list
+//	a list of a merge was older       → a list
 //	an error                          → the state that watchEnded returns
 type opening[T any] struct {
 	*Reflector[T]
@@ -46,7 +47,7 @@ type opening[T any] struct {
 
 func (s *opening[T]) step(ctx context.Context) state[T] {
 	h := &s.history
-	if (h.version == "" || h.version == "0") && !s.afterList {
+	if (h.version == "" || h.version == "0") && !s.afterList || s.merging.needsList() {
 		return s.list()
 	}
 	if older := s.suspected.Swap(nil); older != nil {
@@ -90,7 +91,7 @@ type watching[T any] struct {
 func (s *watching[T]) step(ctx context.Context) state[T] {
 	s.recorder.enter(health.StateWatching)
 	s.running.Store(s.stream)
-	s.endNarrowWatch() // slots may have come while it began
+	s.endOutdatedWatch() // slots may have come while it began, or a list may have been demanded
 	err := s.handOn(ctx, s.rest)
 	for err == nil {
 		var events []source.Event[T]
