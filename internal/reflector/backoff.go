@@ -69,7 +69,6 @@ func (r *Reflector[T]) retry(ctx context.Context, err error, next state[T]) stat
 		return nil
 	}
 	end := classify(err, false)
-	r.noteContact(end)
 	if r.handleMissing(ctx, end) != nil {
 		return nil // the queue is closed, or ctx has ended
 	}

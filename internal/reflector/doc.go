@@ -46,8 +46,9 @@
 //     back to an older state leaves a watch from a newer version quiet. It follows a watch that
 //     lasted and brought nothing, not even a bookmark; a bookmark older than the reached version;
 //     an event older than the newest, without a newer one after it; and ten seconds without
-//     contact before a watch begins. Contact is an event, a page, an orderly end or an answer
-//     below 500. The object is the one that changed last: if the server has it in an older state,
+//     contact before a watch begins. Contact is an event, a page, an answered check, and the
+//     beginning and the orderly end of a watch. A refusal is none: a server that has just started
+//     with an older state refuses requests too. The object is the one that changed last: if the server has it in an older state,
 //     or has it not and the watch never brings its end, the server has passed the reached version
 //     after it was set back.
 //  6. backingOff waits: twice as long after each failure, with jitter, and never shorter than the

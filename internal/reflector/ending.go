@@ -51,7 +51,6 @@ type ending struct {
 	cause      cause
 	state      health.State  // of a reflector that waits because of the error
 	retryAfter time.Duration // that the server asks for, 0 if it does not
-	contact    bool          // the server answered with a status below 500
 	missing    bool          // the server has no such resource
 	silent     bool          // the request brought nothing for Options.MaxSilence
 	transient  bool          // the same page may be read by the next request
@@ -68,7 +67,6 @@ func classify(err error, begun bool) ending {
 	}
 	end := ending{
 		state:   health.StateBackoff,
-		contact: answered && code < http.StatusInternalServerError,
 		missing: apierrors.IsNotFound(err),
 		silent:  errors.Is(err, source.ErrSilent),
 		unready: utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err),

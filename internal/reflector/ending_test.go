@@ -22,7 +22,7 @@ import (
 // TestClassify has a row for each error of a list, and of a watch before and after it began. The
 // state is Backoff if it is not given.
 func TestClassify(t *testing.T) {
-	const again, contact, unready, missing = 1, 2, 4, 8 // ending.transient and so on
+	const again, unready, missing = 1, 2, 4 // ending.transient and so on
 	decoding := func(err error) error { return &source.Error{Phase: source.Decoding, Err: err} }
 	tests := map[string]struct {
 		err             error
@@ -36,17 +36,17 @@ func TestClassify(t *testing.T) {
 		"quiet":               {err: errQuiet, before: torn, after: torn, flags: again},
 		"end of file":         {err: io.EOF, before: broken, after: finished, flags: again},
 		"endless":             {err: fmt.Errorf("list: %w", errRepeatedPage), before: endless, after: endless},
-		"400":                 {err: status(400, metav1.StatusReasonBadRequest), before: undecodable, after: undecodable, flags: contact},
-		"401":                 {err: status(401, metav1.StatusReasonUnauthorized), before: refused, after: refused, flags: contact, state: health.StateForbidden},
-		"403":                 {err: errForbidden, before: refused, after: refused, flags: contact, state: health.StateForbidden},
-		"404":                 {err: errNotFound, before: lost, after: lost, flags: contact | missing, state: health.StateNoSuchResource},
-		"410":                 {err: errExpired, before: expired, after: expired, flags: contact},
-		"410 gone":            {err: status(410, metav1.StatusReasonGone), before: expired, after: expired, flags: contact},
-		"414":                 {err: status(414, metav1.StatusReasonUnknown), before: refused, after: refused, flags: contact},
-		"422":                 {err: status(422, metav1.StatusReasonInvalid), before: undecodable, after: undecodable, flags: contact},
-		"429":                 {err: errTooMany(0), before: busy, after: busy, flags: again | contact | unready},
-		"429 with a wait":     {err: errTooMany(7), before: busy, after: busy, flags: again | contact | unready, retryAfterInSec: 7},
-		"431":                 {err: status(431, metav1.StatusReasonUnknown), before: refused, after: refused, flags: contact},
+		"400":                 {err: status(400, metav1.StatusReasonBadRequest), before: undecodable, after: undecodable},
+		"401":                 {err: status(401, metav1.StatusReasonUnauthorized), before: refused, after: refused, state: health.StateForbidden},
+		"403":                 {err: errForbidden, before: refused, after: refused, state: health.StateForbidden},
+		"404":                 {err: errNotFound, before: lost, after: lost, flags: missing, state: health.StateNoSuchResource},
+		"410":                 {err: errExpired, before: expired, after: expired},
+		"410 gone":            {err: status(410, metav1.StatusReasonGone), before: expired, after: expired},
+		"414":                 {err: status(414, metav1.StatusReasonUnknown), before: refused, after: refused},
+		"422":                 {err: status(422, metav1.StatusReasonInvalid), before: undecodable, after: undecodable},
+		"429":                 {err: errTooMany(0), before: busy, after: busy, flags: again | unready},
+		"429 with a wait":     {err: errTooMany(7), before: busy, after: busy, flags: again | unready, retryAfterInSec: 7},
+		"431":                 {err: status(431, metav1.StatusReasonUnknown), before: refused, after: refused},
 		"500":                 {err: errInternal, before: refused, after: refused, flags: again},
 		"500 unreadable":      {err: errUnreadable, before: lost, after: lost, flags: again},
 		"503":                 {err: errUnavailable, before: refused, after: refused, flags: again},
@@ -73,7 +73,7 @@ func TestClassify(t *testing.T) {
 		}
 		want := ending{
 			cause: test.before, state: test.state, retryAfter: time.Duration(test.retryAfterInSec) * time.Second,
-			transient: test.flags&again > 0, contact: test.flags&contact > 0, unready: test.flags&unready > 0,
+			transient: test.flags&again > 0, unready: test.flags&unready > 0,
 			missing: test.flags&missing > 0, silent: name == "silent",
 		}
 		if got := classify(test.err, false); got != want {

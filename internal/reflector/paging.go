@@ -140,7 +140,6 @@ func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 	case s.pages.token != "" && end.transient && s.failures < pageTries:
 		s.failures++
 		s.report(ctx, PagedList, err)
-		s.noteContact(end)
 		return s.retryAfter(err, end, s.failures, s)
 	default:
 		s.endSpan(err, s.staged.len())

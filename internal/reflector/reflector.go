@@ -49,7 +49,7 @@ type Reflector[T any] struct {
 
 // server has the facts that a reflector has learned about its server.
 type server struct {
-	lastContact   time.Time // when the server last showed that it is reachable
+	lastContact   time.Time // see "checking" in the package documentation
 	noStreams     bool      // it does not stream lists
 	failedStreams int       // streamed lists that failed in a row
 	silentStreams int       // streamed lists in a row that fell silent before a list in pages
@@ -162,14 +162,4 @@ func (r *Reflector[T]) received() {
 	})
 	r.server.missingSince = time.Time{}
 	r.recorder.recovered()
-}
-
-// noteContact counts an answer that refuses the request as contact. Such an answer comes from
-// the server; one of 500 and above may come from a proxy, or from a server without
-// its storage. A short wait that a refusal asks for counts as contact too: otherwise all
-// clients of a busy server would check its version when the wait is over.
-func (r *Reflector[T]) noteContact(end ending) {
-	if end.contact {
-		r.server.lastContact = time.Now().Add(min(end.retryAfter, longOutage))
-	}
 }

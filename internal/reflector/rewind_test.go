@@ -156,23 +156,22 @@ func TestP16_Rewinds(t *testing.T) {
 	})
 }
 
-// TestP16_RefusalsAreContactAndFailuresAreNot has the server, or a proxy, answer with an error
-// for a while.
-func TestP16_RefusalsAreContactAndFailuresAreNot(t *testing.T) {
-	busy, refused := []string{"watch 5", "watch 5", "watch 5", "watch 5", "watch 5"}, []string{"watch 5", "watch 5", look, "watch 5", look}
+// TestP16_RefusalsAreNoContact has the server, or a proxy, answer with an error for a while, and then
+// be at an older state. A server that has just started with a restored backup refuses requests too.
+func TestP16_RefusalsAreNoContact(t *testing.T) {
+	busy, refused := []string{"watch 5", "watch 5", "watch 5", "watch 5"}, []string{"watch 5", "watch 5", look, "watch 5", look}
 	for name, test := range map[string]struct {
-		err     error
-		asks    []string
-		checked bool
-	}{"too many requests": {errTooMany(6), busy, false}, "forbidden": {errForbidden, refused, false}, "internal error": {errInternal, refused, true}} {
+		err  error
+		asks []string
+	}{"too many requests": {errTooMany(6), busy}, "forbidden": {errForbidden, refused}, "internal error": {errInternal, refused}} {
 		answers := []answer{listed(fails(errCut))}
 		for _, request := range test.asks {
 			answers = append(answers, failed(request, test.err))
 		}
-		if answers = append(answers, watched("5")); test.checked {
-			answers = append(answers, checked("5"))
-		}
-		t.Run(name, scenario{o: Options[object]{Transport: source.Transport{Backoff: source.Backoff{Max: 4 * time.Second}}}, answers: answers}.run)
+		t.Run(name, scenario{
+			o:       Options[object]{Transport: source.Transport{Backoff: source.Backoff{Max: 4 * time.Second}}},
+			answers: append(answers, watched("5"), checked("3"), relisted4), queue: []string{replaced5, rewound4},
+		}.run)
 	}
 }
 
