@@ -13,24 +13,25 @@ const (
 	// longOutage is the time without contact after which a server's version is checked.
 	// To restore a backup takes longer.
 	longOutage = 10 * time.Second
-	// mostChecks is the number of checks that may fail before the next watch begins without one. A
+	// mostChecks is the number of checks that may fail in a row before watches begin without one. A
 	// server may be able to serve watches and not lists: because of a permission, or of one
-	// object that it cannot read. The next check is made when the watch has begun.
+	// object that it cannot read. From then on one check is made when each watch has begun.
 	mostChecks = 3
-	// longestCheck is the longest time of a check. Its connection may be dead.
+	// longestCheck is the longest time of a check, whose connection may be dead. While a watch runs, it
+	// is also the wait after the first check that failed, and each later wait is longer by it.
 	longestCheck = 30 * time.Second
 )
 
 // errUnanswered is a check of the server's version without an answer.
 var errUnanswered = errors.New("the server did not answer a list of one object in time")
 
-// checking asks for the server's version, with a list of one object: that of the last change. Out
-// of it lead:
+// checking asks for the server's version, with a list of one object: the one that had changed last
+// when a rewind was first suspected. Out of it lead:
 //
 //	an older version than the reached one → a list, which begins a new history
-//	an older state of that object         → a list, which begins a new history
+//	an impossible state of that object    → a list, which begins a new history
 //	any other version                     → watching, or opening if no watch has begun
-//	an error, with a watch                → watching: its events show a rewind as well
+//	an error, with a watch                → watching, which may lead to another check
 //	an error, without a watch             → backingOff, then opening
 //	the resource is missing               → backingOff, then a list
 type checking[T any] struct {
@@ -48,11 +49,11 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	if err != nil {
 		return s.failed(ctx, err)
 	}
-	h := &s.history
-	h.suspectRewind, h.failedChecks = false, 0
 	s.attempts.answered = true
 	s.server.lastContact = time.Now()
-	if err := s.rewindOf(page); err != nil {
+	err = s.rewindOf(page)
+	s.history.suspectRewind, s.history.failedChecks = false, 0
+	if err != nil {
 		return s.wentBack(ctx, err, s.stream)
 	}
 	return s.watch()
@@ -65,17 +66,18 @@ func (s *checking[T]) rewindOf(page source.Page[T]) error {
 		return h.rewindError(page.Version)
 	}
 	h.absent = absence{}
-	if !s.holds(h.last.key, h.last.uid) {
+	was := h.lookedAt()
+	if !s.holds(was.key, was.uid) {
 		return nil // its changes are ignored
 	}
 	for _, item := range page.Items {
-		if item.Key == h.last.key && h.isOlder(item.Version, h.last.version) {
-			return passedError(item.Key, h.last.version, page.Version)
+		if item.Key == was.key && h.contradicts(item.Version, item.UID, was) {
+			return passedError(item.Key, was.version, page.Version)
 		}
 	}
-	known := h.last.key != "" && !h.last.deleted
+	known := was.key != "" && !was.deleted
 	if known && len(page.Items) == 0 && page.Continue == "" && isNumber(page.Version) {
-		h.absent = absence{h.last.key, h.last.uid, page.Version}
+		h.absent = absence{was.key, was.uid, was.version, page.Version}
 	}
 	return nil
 }
@@ -105,7 +107,10 @@ func (s *checking[T]) watch() state[T] {
 
 // failed returns the state that follows a check that failed.
 func (s *checking[T]) failed(ctx context.Context, err error) state[T] {
-	s.history.failedChecks++
+	if h := &s.history; h.suspectRewind {
+		h.failedChecks++
+		h.failedAt = time.Now()
+	}
 	s.report(ctx, OpenWatch, err)
 	switch {
 	case ctx.Err() != nil:
@@ -122,11 +127,11 @@ func (s *checking[T]) failed(ctx context.Context, err error) state[T] {
 	}
 }
 
-// listLast lists the object of the last change. A server that cannot select it is asked for any.
+// listLast lists the object that is looked at. A server that cannot select it is asked for any.
 func (s *checking[T]) listLast(ctx context.Context) (source.Page[T], error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestCheck, errUnanswered)
 	defer cancel()
-	o := source.ListOptions{Limit: 1, Key: s.history.last.key}
+	o := source.ListOptions{Limit: 1, Key: s.history.lookedAt().key}
 	page, err := s.source.List(ctx, o)
 	if o.Key != "" && err != nil && classify(err, false).cause == undecodable {
 		o.Key = ""

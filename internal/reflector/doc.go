@@ -11,7 +11,7 @@
 //	    │        │ the watch          │ ▲                  │
 //	    │        │ has begun          │ │ no older version │
 //	    ▼        ▼    a rewind may be ▼ │                  │
-//	  watching ◀─────────────────── checking               │
+//	  watching ◀──────────────────▶ checking               │
 //	    │                               │                  │
 //	    │ expired, lost,                │ a rewind         │ finished, torn, busy, broken
 //	    │ undecodable twice,            │                  │
@@ -48,9 +48,12 @@
 //     an event older than the newest, without a newer one after it; and ten seconds without
 //     contact before a watch begins. Contact is an event, a page, an answered check, and the
 //     beginning and the orderly end of a watch. A refusal is none: a server that has just started
-//     with an older state refuses requests too. The object is the one that changed last: if the server has it in an older state,
-//     or has it not and the watch never brings its end, the server has passed the reached version
-//     after it was set back.
+//     with an older state refuses requests too. The object is the one that had changed last when
+//     the check became due. If the server has it in an older state, or in another one at the same
+//     version, or has it not and the watch never brings its end, the server has passed the reached
+//     version after it was set back. A check that fails while a watch runs is made again after half
+//     a minute, then after a minute and so on, when the watch brings something: the events of such
+//     a watch may be of the new history.
 //  6. backingOff waits: twice as long after each failure, with jitter, and never shorter than the
 //     server's Retry-After, up to 5 minutes. A watch that makes progress resets the wait.
 //

@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/source"
@@ -18,7 +19,8 @@ type position struct {
 	resume  string // where the next watch begins: version, or the version before it
 	highest string // of all objects, events and lists of this history, in whatever order
 	last    lastChange
-	asked   selection // of the watch that has reached version
+	doubted lastChange // last, when a rewind was first suspected: what a check looks at
+	asked   selection  // of the watch that has reached version
 }
 
 // lastChange is the latest state of all objects, or the end of one. A server that was set back to a
@@ -32,6 +34,7 @@ type lastChange struct {
 type absence struct {
 	key   string // "" for none
 	uid   string
+	was   string // the version of its last state
 	until string // the version of the check; a watch that has reached it has brought the end
 }
 
@@ -45,9 +48,10 @@ type history struct {
 	recent    recentEvents
 
 	// suspectRewind demands a check of the server's version: it may have been set back to an
-	// older state (P16). failedChecks counts checks that failed since a watch last began.
+	// older state (P16). failedChecks counts checks that failed since, the last one at failedAt.
 	suspectRewind bool
 	failedChecks  int
+	failedAt      time.Time
 	absent        absence
 	// rewound is set when a rewind was found, until a list begins the new history.
 	rewound bool
@@ -56,9 +60,24 @@ type history struct {
 // suspect records that the server may have been set back. A watch from a version that the
 // server does not have any more is quiet until it has that version again.
 func (h *history) suspect() {
-	if isNumber(h.version) {
-		h.suspectRewind = true
+	if isNumber(h.version) && !h.suspectRewind {
+		// Changes that come before the check may be of the new history.
+		h.suspectRewind, h.doubted = true, h.last
 	}
+}
+
+// mustCheckAgain reports whether a check that failed is due again, while a watch runs.
+func (h *history) mustCheckAgain() bool {
+	wait := time.Duration(h.failedChecks) * longestCheck
+	return h.suspectRewind && wait > 0 && time.Since(h.failedAt) >= wait
+}
+
+// lookedAt returns the change that a check looks at. A check is also made without a suspicion.
+func (h *history) lookedAt() lastChange {
+	if h.suspectRewind {
+		return h.doubted
+	}
+	return h.last
 }
 
 // goesBack reports whether a version that the server told is before the reached one.
@@ -75,8 +94,17 @@ func (h *history) rewindError(to string) error {
 
 // passedError means that a server which went back has passed the reached version since.
 func passedError(key, was, version string) error {
-	return source.Bound(fmt.Errorf("%w, and have grown since: at %s, %s is older than it was at %s",
+	return source.Bound(fmt.Errorf(
+		"%w, and have grown since: at %s, the state of %s cannot follow that at %s",
 		errRewound, version, key, was))
+}
+
+// contradicts reports whether a present state of an object cannot be of the same history as an
+// earlier change of it: it is older, or another one at the same version.
+func (h *history) contradicts(version, uid string, earlier lastChange) bool {
+	order, ok := h.compare(version, earlier.version)
+	another := earlier.deleted || uid != "" && earlier.uid != "" && uid != earlier.uid
+	return ok && (order < 0 || order == 0 && another)
 }
 
 // higher returns b if it is known to be after a, or if a is a version that cannot be compared.

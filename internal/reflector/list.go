@@ -150,7 +150,7 @@ func (r *Reflector[T]) endList(
 	}
 	h.position, h.absent = to, absence{}
 	h.recent.clear()
-	h.rewound, h.suspectRewind = false, false
+	h.rewound, h.suspectRewind, h.failedChecks = false, false, 0
 	r.server.lastContact = time.Now()
 	a := &r.attempts
 	a.lists++

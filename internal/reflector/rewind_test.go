@@ -93,15 +93,20 @@ func TestP16_Rewinds(t *testing.T) {
 		"watches that end in order are contact": {
 			answers: []answer{listed(inOrder...), watched("5", inOrder...), watched("5", inOrder...)}, pass: 14 * time.Minute,
 		},
-		"check that fails": { // the watch is followed, and what it brings answers as well
-			answers: append(refusedFor(3), watched("5", sendsAfter(time.Minute, "*6"), failsAfter(time.Second, errCut)), failing, watched("6")),
-			queue:   []string{replaced5, "bookmark 6"},
+		"check that fails": { // the watch is followed, and the check is made again
+			answers: append(refusedFor(3), watched("5", sendsAfter(29*time.Second, "*6"), sendsAfter(29*time.Second, "*7"), sendsAfter(time.Second, "*8"), failsAfter(time.Second, errCut)),
+				failing, checked("8"), watched("8")),
+			queue: []string{replaced5, "bookmark 6", "bookmark 7", "bookmark 8"},
 			check: unless(func(h health.Watch) bool {
 				return h.State != health.StateWatching
 			}),
 		},
 		"check that fails, watch that brings nothing": {
 			answers: append(refusedFor(3), watched("5", failsAfter(time.Second, errCut)), failing, checked("3"), relisted4),
+		},
+		"check that fails, watch that ends soon": {
+			answers: append(refusedFor(3), watched("5", sendsAfter(time.Second, "*6"), failsAfter(time.Second, errCut)), failing, checked("3"), relisted4),
+			queue:   []string{replaced5, "bookmark 6", rewound4},
 		},
 		"check that finds no resource": {
 			answers: append(refusedFor(3), watched("5"), failed(look, errNotFound), listed9),
@@ -184,7 +189,7 @@ func TestP1_CheckThatAlwaysFailsDoesNotEndTheWatching(t *testing.T) {
 			answers: []answer{
 				listed(read{err: errCut}), quiet5, fails, fails, fails,
 				watched("5", sendsAfter(time.Second, "+b@6"), failsAfter(time.Minute, io.EOF)), fails,
-				watched("6", failsAfter(time.Minute, io.EOF)), fails, fails, fails, watched("6"), fails,
+				watched("6", failsAfter(time.Minute, io.EOF)), fails, watched("6"), fails,
 			},
 			queue: []string{replaced5, "push 6: set b@6"},
 			check: unless(func(h health.Watch) bool {

@@ -27,6 +27,8 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 		return append(before, then...)
 	}
 	changed := func(then ...answer) []answer { return away("~a@6 ~b@8", "8", then...) }
+	another := lookedAt("20", "+b@8")
+	another.page.Items[0].UID = "another"
 	known := Options[object]{Known: knows("a@6", "b@8")}
 	pushed := "push 8: set a@6 set b@8"
 	narrowed := func(keys ...string) checker {
@@ -87,6 +89,39 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 		},
 		"look at the last object": {
 			answers: changed(watched("8"), lookedAt("20", "+b@8")), queue: []string{replaced5, pushed}, check: narrowed("b"),
+		},
+		"look at another object of its name, at the same version": {
+			answers: changed(watched("8"), another, streamed(sends("+b@8 =20"))),
+			queue:   []string{replaced5, pushed, "replace 20, new history: b@8"}, check: narrowed("b"),
+		},
+		"look at it, at the version of its end": {
+			answers: away("-b@9", "5", watched("5"), lookedAt("20", "+b@9"), streamed(sends("+b@9 =20"))),
+			queue:   []string{replaced5, "push 9: delete b@9", "replace 20, new history: b@9"}, check: narrowed("b"),
+		},
+		// What comes after a check that failed may be of the new history.
+		"look that fails, and the next one": {
+			answers: changed(watched("8", sendsAfter(40*time.Second, "+c@19")), failed(look, errTooMany(1)), lookedAt("20", "+b@2"), streamed(sends("+b@2 +c@19 =20"))),
+			queue:   []string{replaced5, pushed, "push 19: set c@19", "replace 20, new history: b@2 c@19"}, check: narrowed("b", "b"),
+		},
+		"look that fails, and later states of the object": {
+			answers: changed(watched("8", sendsAfter(10*time.Second, "~b@19"), sendsAfter(30*time.Second, "+c@20")), failed(look, errTooMany(1)), lookedAt("20", "+b@19")),
+			queue:   []string{replaced5, pushed, "push 19: set b@19", "push 20: set c@20"}, check: narrowed("b", "b"),
+		},
+		"look that fails, and the end of the object": {
+			answers: changed(watched("8", sendsAfter(10*time.Second, "-b@19"), sendsAfter(30*time.Second, "+c@20"), sendsAfter(time.Second, "*22")), failed(look, errTooMany(1)), lookedAt("20", "")),
+			queue:   []string{replaced5, pushed, "push 19: delete b@19", "push 20: set c@20", "bookmark 22"}, check: narrowed("b", "b"),
+		},
+		"look that fails, and the end of the object while its slot was not held": {
+			o: ab(),
+			answers: append([]answer{listed(sends("~b@8"), fails(errCut))}, append(slices.Repeat([]answer{failed("watch 8", errRefused)}, 3),
+				watched("8", endsUnselected(10*time.Second, "19"), sendsAfter(30*time.Second, "*20"), sendsAfter(time.Second, "~a@22")), failed(look, errTooMany(1)), lookedAt("20", ""))...),
+			during: func(r *Reflector[object], s *script) {
+				for len(s.requests()) < 6 {
+					after(time.Second)
+				}
+				slotGoesFor(20*time.Second)(r, s)
+			},
+			queue: []string{replaced5, "push 8: set b@8", "bookmark 19", "bookmark 20", "push 22: set a@22"}, check: narrowed("b"),
 		},
 		"look at a later state of it":                            {answers: changed(watched("8"), lookedAt("20", "+b@15"))},
 		"look at another object, of a server that cannot narrow": {answers: changed(watched("8"), page(look, "20", "+a@1", "more"))},

@@ -51,8 +51,8 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 		return s.list()
 	}
 	if older := s.suspected.Swap(nil); older != nil {
-		h.last = *older
 		h.suspect()
+		h.doubted = *older
 	}
 	if h.suspectRewind && h.failedChecks < mostChecks {
 		return &checking[T]{Reflector: s.Reflector}
@@ -63,7 +63,6 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 		return s.watchEnded(ctx, err, nil)
 	}
 	stream.replays = h.recent.after(h.resume)
-	h.failedChecks = 0
 	// It counts how long there was no contact before the watch began, and not since when
 	// requests have failed.
 	if time.Since(s.server.lastContact) >= longOutage {
@@ -79,8 +78,11 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 // resume returns the state that begins a watch from the last version.
 func (r *Reflector[T]) resume() state[T] { return &opening[T]{Reflector: r} }
 
-// watching hands on the events of a watch. The end of the stream leads out of it, to the state
-// that watchEnded returns.
+// watching hands on the events of a watch. Out of it lead:
+//
+//	the end of the stream              → the state that watchEnded returns
+//	the watch lacks the end of an object → a list, which begins a new history
+//	a check that failed is due again   → checking, with the watch
 type watching[T any] struct {
 	*Reflector[T]
 	stream  *stream[T]
@@ -101,7 +103,10 @@ func (s *watching[T]) step(ctx context.Context) state[T] {
 		s.server.lastContact = time.Now()
 		if err = s.handOn(ctx, events); err == nil && s.lacksEnd() {
 			h := &s.history
-			return s.wentBack(ctx, passedError(h.absent.key, h.last.version, h.version), s.stream)
+			return s.wentBack(ctx, passedError(h.absent.key, h.absent.was, h.version), s.stream)
+		}
+		if err == nil && s.history.mustCheckAgain() {
+			return &checking[T]{s.Reflector, s.stream}
 		}
 	}
 	return s.watchEnded(ctx, err, s.stream)
@@ -242,6 +247,9 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 	if !s.holds(to.last.key, to.last.uid) {
 		to.last = lastChange{}
 	}
+	if !s.holds(to.doubted.key, to.doubted.uid) {
+		to.doubted = lastChange{}
+	}
 	if !s.holds(absent.key, absent.uid) {
 		absent = absence{}
 	}
@@ -319,8 +327,14 @@ func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 	if event.Version == "" {
 		return
 	}
-	if event.Type <= source.Deleted && event.Key != "" && !s.history.isOlder(event.Version, to.last.version) {
-		to.last = lastChange{event.Key, event.Version, event.UID, event.Type == source.Deleted}
+	if event.Type <= source.Deleted && event.Key != "" {
+		change := lastChange{event.Key, event.Version, event.UID, event.Type == source.Deleted}
+		if !s.history.isOlder(change.version, to.last.version) {
+			to.last = change
+		}
+		if change.key == to.doubted.key && !s.history.isOlder(change.version, to.doubted.version) {
+			to.doubted = change
+		}
 	}
 	before := s.stream.at
 	s.stream.at = event.Version
@@ -359,8 +373,10 @@ func (s *watching[T]) handedOn(to position, changed bool) {
 	if isNumber(to.version) {
 		news = to.version != h.version || to.resume != h.resume
 	}
-	if h.isOlder(h.highest, to.highest) {
-		h.suspectRewind = false // the server has passed the version that the watch began at
+	// Later events are no sign of this history if a check was due before they came: the server may
+	// have passed the reached version since it was set back.
+	if h.isOlder(h.highest, to.highest) && h.failedChecks == 0 {
+		h.suspectRewind = false
 	}
 	to.asked = s.stream.asked
 	h.position = to
