@@ -28,7 +28,8 @@
 //     process drops all its slots and joins again with another identity, without slots.
 //  4. A Lease that has not changed for its duration is released by another member, at that version.
 //     Then its member has ended, and its slots are given away. Other members wait until the
-//     member with the lowest identity has acted.
+//     member with the lowest identity has acted. A Lease that is gone has its duration from the
+//     time at which that was first seen.
 //  5. The live member with the lowest identity of those whose Lease names the map plans: slots of
 //     leavers go to the newest generation, that of the process that joined last, unless its members
 //     fail; slots that their owners do not serve go to members that can; a member that joins gets half
@@ -36,7 +37,8 @@
 //     than 20 % for two minutes moves slots. See the package internal/plan.
 //  6. A map that was deleted ends all members that have seen it. A new one is made once all Leases
 //     that name the old one are released, or have run out. A map in which epochs have fallen or entries
-//     are missing, as after the restoring of a backup, is deleted by the member that notices it.
+//     are missing, as after the restoring of a backup, is deleted by the member that notices it. A
+//     member whose write is answered with an earlier version than it has seen ends too.
 //
 // Rules 1, 2 and 4 are pure functions in internal/protocol. Its test explores all states that
 // crashes, pauses, lost answers and stale reads can lead to.
