@@ -273,6 +273,9 @@ func (h *slotHistory) run() {
 // rewind sets the server back, and writes until it has passed the version that was reached before. In
 // between slots come, whose list shows the rewind.
 func (h *slotHistory) rewind() {
+	set := randomSlots(h.random)
+	h.note("remove %v", set)
+	h.slots.Remove(set)
 	backup := h.server.Snapshot()
 	for range 20 {
 		h.write()
@@ -294,7 +297,6 @@ func (h *slotHistory) rewind() {
 	}
 	h.after(time.Duration(h.random.IntN(3000)) * time.Millisecond)
 	h.write()
-	set := randomSlots(h.random)
 	h.note("add %v", set)
 	h.must(h.slots.Add(h.ctx, set))
 	for range 40 {
