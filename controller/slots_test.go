@@ -201,7 +201,7 @@ func TestS2_VersionsOfASlotByUID(t *testing.T) {
 		names, slots, all := []string{"updated", "deleted", "read"}, map[string]slot.Set{}, slot.Set{}
 		for _, name := range names {
 			for slots[name].Minus(all).IsEmpty() { // another object has the same slot
-				w.server.Delete(w.ctx, configMaps, "a", name) //nolint:errcheck // there is none at first
+				w.server.Delete(w.ctx, configMaps, "a", name) //nolint:errcheck // it does not exist at first
 				slots[name] = slot.Of(slot.UID.Of(string(create(w, configMap("a", name)).UID), ""))
 			}
 			all = all.Union(slots[name])

@@ -47,7 +47,7 @@
 //     lasted and brought nothing, not even a bookmark; a bookmark older than the reached version;
 //     an event older than the newest, without a newer one after it; and ten seconds without
 //     contact before a watch begins. Contact is an event, a page, an answered check, and the
-//     beginning and the orderly end of a watch. A refusal is none: a server that has just started
+//     beginning and the orderly end of a watch. A refusal is no contact: a server that has just started
 //     with an older state refuses requests too. The object is the one that had changed last when
 //     the check became due. If the server has it in an older state, or in another one at the same
 //     version, or has it not and the watch never brings its end, the server has passed the reached
