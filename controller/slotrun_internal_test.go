@@ -16,149 +16,90 @@ import (
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
-// TestS2_ADrainLeavesNoKeyBehind drains a slot before the caches show the writes of its call, and drops
-// it: the barrier no longer checks the key.
+// TestS2_ADrainLeavesNoKeyBehind drains a slot before the caches show the writes of its calls, and drops
+// it: the barrier no longer checks a key, not even that of an ended object, which is in no queue.
 func TestS2_ADrainLeavesNoKeyBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		must := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		server, silent := apisim.Start(t), slog.New(slog.DiscardHandler)
-		for _, object := range []tidings.Object{
-			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
-			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}},
-		} {
-			_, err := apisim.Create(t.Context(), server, object)
-			must(err)
-		}
-		server.Inject(apisim.Match{Verb: "watch", Resource: "configmaps"},
-			apisim.Stall(apisim.EachFrame, 300*time.Millisecond))
-		factory, err := tidings.NewFactory(server.Config(), tidings.FactoryOptions{
-			Logger: silent, Transport: tidings.Transport{NoStreamedLists: true},
+	for name, ends := range map[string]bool{"a change": false, "the end of the object": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { drainLeavesNoKey(t, ends) })
 		})
-		must(err)
-		informer, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{})
-		must(err)
-		g, err := NewGuard(server.Config(), GuardOptions{})
-		must(err)
-		client, err := kubernetes.NewForConfig(g.Config())
-		must(err)
-		s := NewSlots(ByNamespace)
-		c, err := New(informer, Options[*corev1.ConfigMap]{Name: "test", Guard: g, Slots: s, Logger: silent},
-			func(ctx context.Context, r Request[*corev1.ConfigMap]) (Result, error) {
-				next := r.Object.DeepCopy()
-				next.Data = map[string]string{"state": "1"}
-				_, err := client.CoreV1().ConfigMaps("a").Update(ctx, next, metav1.UpdateOptions{})
-				return Result{}, err
-			})
-		must(err)
-		ctx, stop := context.WithCancel(t.Context())
-		must(factory.Start(ctx))
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx) }()
-		membership, lose := context.WithCancelCause(context.Background())
-		s.Begin(openTerm{membership})
-		must(s.Warm(ctx, slot.All()))
-		of := slot.Of(slot.Namespace.Of("", "a"))
-		for n := range of.Slots() {
-			s.Serve([]slot.Owned{{Number: n, Epoch: 1, Versions: map[string]string{}}})
-		}
-		synctest.Wait()
-		_, err = s.Drain(ctx, of)
-		must(err)
-		s.Drop(of)
-		time.Sleep(2 * echoKept)
-		synctest.Wait()
-		c.barrier.mu.Lock()
-		if n := len(c.barrier.keys); n > 0 {
-			t.Errorf("%d keys are left", n)
-		}
-		c.barrier.mu.Unlock()
-		stop()
-		must(<-ended)
-		lose(nil)
-		must(factory.Shutdown(context.Background()))
-		synctest.Wait()
-	})
+	}
 }
 
-// TestS2_ADrainLeavesNoKeyOfAnEndBehind drains a slot after the call for the end of an object has written
-// something that the cache shows late. The key is in no queue.
-func TestS2_ADrainLeavesNoKeyOfAnEndBehind(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		must := func(err error) {
-			t.Helper()
-			if err != nil {
-				t.Fatal(err)
+// drainLeavesNoKey has a call that deletes a Secret: the first call of an object, or that of its end.
+func drainLeavesNoKey(t *testing.T, ends bool) {
+	t.Helper()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	server, silent := apisim.Start(t), slog.New(slog.DiscardHandler)
+	for _, object := range []tidings.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "child"}},
+	} {
+		_, err := apisim.Create(t.Context(), server, object)
+		must(err)
+	}
+	server.Inject(apisim.Match{Verb: "watch", Resource: "secrets"},
+		apisim.Stall(apisim.EachFrame, 300*time.Millisecond))
+	factory, err := tidings.NewFactory(server.Config(), tidings.FactoryOptions{
+		Logger: silent, Transport: tidings.Transport{NoStreamedLists: true},
+	})
+	must(err)
+	informer, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{})
+	must(err)
+	secrets, err := tidings.For[*corev1.Secret](factory, tidings.Selection{})
+	must(err)
+	g, err := NewGuard(server.Config(), GuardOptions{})
+	must(err)
+	client, err := kubernetes.NewForConfig(g.Config())
+	must(err)
+	s := NewSlots(ByNamespace)
+	c, err := New(informer, Options[*corev1.ConfigMap]{Name: "test", Guard: g, Slots: s, Logger: silent,
+		Secondaries: []Secondary[*corev1.ConfigMap]{Reads[*corev1.ConfigMap](secrets)}},
+		func(ctx context.Context, r Request[*corev1.ConfigMap]) (Result, error) {
+			if r.Gone != ends {
+				return Result{}, nil
 			}
-		}
-		server, silent := apisim.Start(t), slog.New(slog.DiscardHandler)
-		for _, object := range []tidings.Object{
-			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
-			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}},
-			&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "child"}},
-		} {
-			_, err := apisim.Create(t.Context(), server, object)
-			must(err)
-		}
-		server.Inject(apisim.Match{Verb: "watch", Resource: "secrets"},
-			apisim.Stall(apisim.EachFrame, 300*time.Millisecond))
-		factory, err := tidings.NewFactory(server.Config(), tidings.FactoryOptions{
-			Logger: silent, Transport: tidings.Transport{NoStreamedLists: true},
+			return Result{}, client.CoreV1().Secrets("a").Delete(ctx, "child", metav1.DeleteOptions{})
 		})
-		must(err)
-		informer, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{})
-		must(err)
-		secrets, err := tidings.For[*corev1.Secret](factory, tidings.Selection{})
-		must(err)
-		g, err := NewGuard(server.Config(), GuardOptions{})
-		must(err)
-		client, err := kubernetes.NewForConfig(g.Config())
-		must(err)
-		s := NewSlots(ByNamespace)
-		c, err := New(informer, Options[*corev1.ConfigMap]{Name: "test", Guard: g, Slots: s, Logger: silent,
-			Secondaries: []Secondary[*corev1.ConfigMap]{Reads[*corev1.ConfigMap](secrets)}},
-			func(ctx context.Context, r Request[*corev1.ConfigMap]) (Result, error) {
-				if !r.Gone {
-					return Result{}, nil
-				}
-				return Result{}, client.CoreV1().Secrets("a").Delete(ctx, "child", metav1.DeleteOptions{})
-			})
-		must(err)
-		ctx, stop := context.WithCancel(t.Context())
-		must(factory.Start(ctx))
-		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx) }()
-		membership, lose := context.WithCancelCause(context.Background())
-		s.Begin(openTerm{membership})
-		must(s.Warm(ctx, slot.All()))
-		of := slot.Of(slot.Namespace.Of("", "a"))
-		for n := range of.Slots() {
-			s.Serve([]slot.Owned{{Number: n, Epoch: 1, Versions: map[string]string{}}})
-		}
-		synctest.Wait()
+	must(err)
+	ctx, stop := context.WithCancel(t.Context())
+	must(factory.Start(ctx))
+	ended := make(chan error, 1)
+	go func() { ended <- c.Run(ctx) }()
+	membership, lose := context.WithCancelCause(context.Background())
+	s.Begin(openTerm{membership})
+	must(s.Warm(ctx, slot.All()))
+	of := slot.Of(slot.Namespace.Of("", "a"))
+	for n := range of.Slots() {
+		s.Serve([]slot.Owned{{Number: n, Epoch: 1, Versions: map[string]string{}}})
+	}
+	synctest.Wait()
+	if ends {
 		_, err = server.Delete(ctx, corev1.SchemeGroupVersion.WithResource("configmaps"), "a", "x")
 		must(err)
 		synctest.Wait()
-		_, err = s.Drain(ctx, of)
-		must(err)
-		s.Drop(of)
-		time.Sleep(3 * echoKept)
-		synctest.Wait()
-		c.barrier.mu.Lock()
-		for key, p := range c.barrier.keys {
-			t.Errorf("%s is left: parked %t, with %d writes that do not show", key, p.parked, p.open)
-		}
-		c.barrier.mu.Unlock()
-		stop()
-		must(<-ended)
-		lose(nil)
-		must(factory.Shutdown(context.Background()))
-		synctest.Wait()
-	})
+	}
+	_, err = s.Drain(ctx, of)
+	must(err)
+	s.Drop(of)
+	time.Sleep(3 * echoKept)
+	synctest.Wait()
+	c.barrier.mu.Lock()
+	for key, p := range c.barrier.keys {
+		t.Errorf("%s is left: parked %t, with %d writes that do not show", key, p.parked, p.open)
+	}
+	c.barrier.mu.Unlock()
+	stop()
+	must(<-ended)
+	lose(nil)
+	must(factory.Shutdown(context.Background()))
+	synctest.Wait()
 }
 
 // TestS2_AVersionThatIsNoNumber, as of a map that was edited by hand, does not hide later ones.

@@ -191,8 +191,8 @@ func TestS2_VersionsArePassedOn(t *testing.T) {
 }
 
 // TestS2_VersionsOfASlotByUID drains the slots of objects, of which calls have updated one and deleted
-// another: a slot has the versions of its own objects alone, as a server may show the next owner no
-// others.
+// another. A slot has the versions of its own objects alone: a server that selects slots does not show
+// the next owner any others.
 func TestS2_VersionsOfASlotByUID(t *testing.T) {
 	inWorld(t, func(w *world) {
 		configMaps, s := corev1.SchemeGroupVersion.WithResource("configmaps"), controller.NewSlots(controller.ByUID)

@@ -16,8 +16,6 @@ const (
 	// maxFailed is the number of moves to one member that may fail in that time before no other
 	// move to it is tried.
 	maxFailed = 4
-	// maxLoad bounds the load of a slot in a Lease, so that sums are finite.
-	maxLoad = 1e15
 )
 
 // planner holds the state of earlier plans that the next ones need, and the failures that each member
@@ -35,7 +33,7 @@ type planner struct {
 func (g *Group) noteLoadsLocked(id protocol.ID, r record) {
 	for n := range slotsOf(r.serving).Slots() {
 		if n < len(g.view.entries) && g.view.entries[n].Owner == id {
-			g.plan.loads[n] = min(max(r.loads[n], 0), maxLoad)
+			g.plan.loads[n] = r.loads[n]
 		}
 	}
 }

@@ -30,6 +30,9 @@ const (
 	entriesAnnotation = prefix + "entries"
 )
 
+// maxLoad bounds the load of a slot in a Lease, so that sums are finite.
+const maxLoad = 1e15
+
 // record is the report of a member about itself, in its Lease.
 type record struct {
 	generation, mapUID string
