@@ -60,10 +60,26 @@ func (s *server) writeKubeconfig(path, namespace string) (err error) {
 	}
 	// Other terminals have other working directories.
 	if s.kubeconfig, err = filepath.Abs(path); err == nil {
-		err = clientcmd.WriteToFile(*s.clientConfig(namespace), s.kubeconfig)
+		err = replaceFile(s.kubeconfig, func(path string) error {
+			return clientcmd.WriteToFile(*s.clientConfig(namespace), path)
+		})
 	}
 	if err != nil {
 		err = fmt.Errorf("cannot write the kubeconfig: %w: name another file with --write-kubeconfig", err)
+	}
+	return err
+}
+
+// replaceFile writes a file under another name and renames it, so that whoever waits for it finds it
+// whole.
+func replaceFile(path string, write func(path string) error) error {
+	partial := fmt.Sprintf("%s.partial-%d", path, os.Getpid())
+	err := write(partial)
+	if err == nil {
+		err = os.Rename(partial, path)
+	}
+	if err != nil {
+		os.Remove(partial) //nolint:errcheck // it may not exist
 	}
 	return err
 }

@@ -162,8 +162,15 @@ func TestServeUsers(t *testing.T) {
 		t.Errorf("the tokens: %v, %v", config, err)
 	}
 	s.end(t)
+	before, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s = start(t, args...) // over its own kubeconfig
 	s.out.await(t, "Ctrl-C")
+	if after, err := os.Stat(path); err != nil || os.SameFile(before, after) {
+		t.Errorf("the kubeconfig was written in place, so that others can read a part of it: %v", err)
+	}
 	s.end(t)
 }
 
