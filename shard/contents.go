@@ -48,15 +48,12 @@ func (c contents) isFree(i int) bool { return i >= slot.Count && c.controllers[i
 // the other names.
 func (c contents) names(s slot.Set, others ...string) string {
 	var names []string
-	slots := s
-	for i := range s.Slots() {
-		if i >= slot.Count {
-			slots.Remove(i)
-			names = append(names, c.name(i))
-		}
-	}
+	slots := slotsOf(s)
 	if !slots.IsEmpty() {
-		names = slices.Insert(names, 0, slots.String())
+		names = append(names, slots.String())
+	}
+	for i := range s.Minus(slots).Slots() {
+		names = append(names, c.name(i))
 	}
 	return strings.Join(append(names, others...), ",")
 }
@@ -69,8 +66,7 @@ type document struct {
 	// Controllers are the names of the entries that follow those of the slots; "" for a free entry.
 	Controllers []string `json:"controllers,omitempty"`
 	// Each entry has the owner, the epoch, the next owner, 1 if the next owner is ready, and the
-	// versions. Members and versions count from 1, and 0 means none. Zeros at the end are left
-	// out.
+	// versions. Members and versions count from 1, and 0 means none. Zeros at the end are left out.
 	Entries [][]uint64 `json:"entries"`
 }
 

@@ -62,13 +62,6 @@ func (g *Group) noteLocked(i int, isUncovered bool) time.Duration {
 	return g.clock.Since(g.uncovered[i])
 }
 
-// watchCover is watchCoverLocked for a process that is no member.
-func (g *Group) watchCover() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.watchCoverLocked()
-}
-
 // watchCoverLocked logs entries that are uncovered for longer than tolerated, once a minute.
 func (g *Group) watchCoverLocked() {
 	_, long := g.noteCoverLocked()

@@ -78,9 +78,6 @@
 // Leases the controllers that they can lead, and the planner keeps the list of the map. Controllers are
 // planned by number.
 //
-// The Slots filter by themselves. Informers with their Held in the Selection have only the objects of
-// held slots; other informers have all objects.
-//
 // # Limits
 //
 // A write that was sent before the fence may be applied after it: the server does not know of the

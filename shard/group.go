@@ -135,7 +135,6 @@ func (g *Group) run(ctx context.Context) {
 	for failures, lost := 0, 0; ctx.Err() == nil; {
 		m, err := g.join(ctx, name)
 		requests.Note(ctx, err)
-		g.watchCover()
 		if errors.Is(err, lease.ErrNotHeld) {
 			name = g.newIdentity() // others ended it before it began
 		}
@@ -158,7 +157,9 @@ func (g *Group) run(ctx context.Context) {
 	}
 	stop()
 	background.Wait()
-	g.enter(Stopped)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.state = Stopped
 }
 
 // newIdentity returns the name of a Lease that no membership has had.
@@ -170,12 +171,12 @@ func (g *Group) newIdentity() string {
 // created. The end of ctx does not end the request, as this could leave a member that others wait
 // for.
 func (g *Group) join(ctx context.Context, name string) (*membership, error) {
-	g.enter(Joining)
 	m := newMembership(g, protocol.ID(name))
 	l, send := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: g.o.Namespace, Name: name, Labels: map[string]string{groupLabel: g.o.Name},
 	}}, g.client.Create
 	g.mu.Lock()
+	g.watchCoverLocked()
 	if seen := g.observedLocked(m.id).lease; seen != nil {
 		l, send = seen.DeepCopy(), g.client.Update
 	}
@@ -201,12 +202,6 @@ func (g *Group) join(ctx context.Context, name string) (*membership, error) {
 		g.joined = got.CreationTimestamp.Time
 	}
 	return m, nil
-}
-
-func (g *Group) enter(s State) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.state = s
 }
 
 // serve runs one membership, until its term closes or the group is left. It returns an error if

@@ -1,8 +1,8 @@
 package shard
 
 import (
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/tidings-go/tidings/shard/internal/protocol"
@@ -122,7 +122,7 @@ func (g *Group) Health() Health {
 			h.MovingFor = max(h.MovingFor, g.clock.Since(g.view.times[i].next))
 		}
 	}
-	for id := range g.view.members {
+	for _, id := range slices.Sorted(maps.Keys(g.view.members)) {
 		s, isLive := g.observedLocked(id), g.standingLocked(id) == protocol.Live
 		if !isLive && owned[id]+len(led[id]) == 0 && (s.ended || s.lease == nil) {
 			continue
@@ -134,9 +134,6 @@ func (g *Group) Health() Health {
 			Controllers: slices.Sorted(slices.Values(led[id])), Age: g.clock.Since(s.since),
 		})
 	}
-	slices.SortFunc(h.Members, func(a, b MemberHealth) int {
-		return strings.Compare(a.Identity, b.Identity)
-	})
 	h.Planner = string(g.plannerLocked())
 	if m := g.present; m != nil {
 		h.Identity, h.Remaining = string(m.id), m.term.Remaining()

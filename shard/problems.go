@@ -82,13 +82,12 @@ func (c contents) isFull() bool {
 
 // unlistedLocked returns the controllers that members can lead but that have no entry. There are
 // some for a moment after a member has joined, or permanently if the map is full.
-func (g *Group) unlistedLocked() (names []string) {
-	for _, name := range slices.Sorted(maps.Keys(g.offeredLocked())) {
-		if !slices.Contains(g.view.controllers, name) {
-			names = append(names, name)
-		}
+func (g *Group) unlistedLocked() []string {
+	offered := g.offeredLocked()
+	for _, name := range g.view.controllers {
+		delete(offered, name)
 	}
-	return names
+	return slices.Sorted(maps.Keys(offered))
 }
 
 // maxSlotsText bounds the bytes of the numbers of slots in a sentence.
@@ -97,25 +96,21 @@ const maxSlotsText = 60
 // texts returns a sentence for the slots of a set, and one for each controller of it, with the
 // verb in singular or plural.
 func (c contents) texts(entries slot.Set, one, several string) (texts []string) {
-	if slots := slotsOf(entries); !slots.IsEmpty() {
-		texts = append(texts, slotsText(slots, one, several))
-	}
-	for n := range entries.Minus(slotsOf(entries)).Slots() {
-		texts = append(texts, fmt.Sprintf("The controller %s %s", c.name(n), one))
-	}
-	return texts
-}
-
-// slotsText returns a sentence for slots, with the verb in singular or plural.
-func slotsText(s slot.Set, one, several string) string {
-	if n := s.Len(); n > 1 {
-		numbers := s.String()
+	slots := slotsOf(entries)
+	switch numbers := slots.String(); {
+	case slots.IsEmpty():
+	case slots.Len() == 1:
+		texts = append(texts, fmt.Sprintf("Slot %s %s", numbers, one))
+	default:
 		if len(numbers) > maxSlotsText {
 			numbers = numbers[:strings.LastIndexByte(numbers[:maxSlotsText], ',')+1] + "…"
 		}
-		return fmt.Sprintf("%d slots (%s) %s", n, numbers, several)
+		texts = append(texts, fmt.Sprintf("%d slots (%s) %s", slots.Len(), numbers, several))
 	}
-	return fmt.Sprintf("Slot %v %s", s, one)
+	for n := range entries.Minus(slots).Slots() {
+		texts = append(texts, fmt.Sprintf("The controller %s %s", c.name(n), one))
+	}
+	return texts
 }
 
 // uncoveredProblemsLocked returns sentences with the reasons why entries are uncovered, by owner.
@@ -123,9 +118,7 @@ func (g *Group) uncoveredProblemsLocked() (problems []string) {
 	byOwner := map[protocol.ID]slot.Set{}
 	for i := range g.uncoveredLocked().Slots() {
 		owner := g.view.entries[i].Owner
-		slots := byOwner[owner]
-		slots.Add(i)
-		byOwner[owner] = slots
+		byOwner[owner] = byOwner[owner].Union(slot.Of(i))
 	}
 	for _, owner := range slices.Sorted(maps.Keys(byOwner)) {
 		reason := g.uncoveredReasonLocked(owner)

@@ -78,8 +78,7 @@ func Read(ctx context.Context, config *rest.Config, namespace, name string) (Rep
 	return g.report(), nil
 }
 
-// clockTolerance is the distance of a renewTime in the future up to which there is no second
-// list.
+// clockTolerance is the distance of a renewTime in the future up to which there is no second list.
 const clockTolerance = time.Second
 
 // dateByRecords sets the ages of Leases by their renewTime. It returns the time to wait before a

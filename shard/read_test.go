@@ -361,7 +361,7 @@ func TestSlotsText(t *testing.T) {
 		"256 slots (0-255) move": slot.All(),
 		"128 slots (0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,…) move": even,
 	} {
-		if got := slotsText(slots, "moves", "move"); got != want {
+		if got := (contents{}).texts(slots, "moves", "move")[0]; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"math"
@@ -54,9 +55,7 @@ func (r record) write(l *coordinationv1.Lease) {
 	set(leavingAnnotation, strconv.FormatBool(r.leaving))
 	var bytes []byte
 	for _, word := range r.serving {
-		for shift := 0; shift < 64; shift += 8 {
-			bytes = append(bytes, byte(word>>shift))
-		}
+		bytes = binary.LittleEndian.AppendUint64(bytes, word)
 	}
 	set(servingAnnotation, hex.EncodeToString(bytes))
 	if text, err := json.Marshal(r.loads); err == nil { // fails for an infinite load: the old loads stay

@@ -33,11 +33,10 @@ func (g *Group) loop(ctx context.Context, m *membership) {
 			send = m.nextWriteLocked()
 		}
 		g.watchCoverLocked()
-		timer := time.NewTimer(m.wakeAfterLocked())
+		wake := time.After(m.wakeAfterLocked())
 		g.mu.Unlock()
 		m.make(c)
 		if over {
-			timer.Stop()
 			return
 		}
 		if send != nil {
@@ -45,12 +44,11 @@ func (g *Group) loop(ctx context.Context, m *membership) {
 		}
 		select {
 		case <-g.changed:
-		case <-timer.C:
+		case <-wake:
 		case <-m.term.Done():
 		case <-stopped:
 			stopped = nil
 		}
-		timer.Stop()
 	}
 }
 
@@ -142,7 +140,7 @@ func (m *membership) send(write func(context.Context) error) {
 	g := m.group
 	ctx := g.label(m.term.Context(), "writer")
 	err := write(ctx)
-	requests := lease.Requests{Failures: &g.failures, Log: g.log}
+	requests := g.requests()
 	if err != nil && !lease.IsOutdated(err) {
 		requests.Note(ctx, err)
 	}
@@ -166,33 +164,27 @@ func (m *membership) nextWriteLocked() func(context.Context) error {
 	if m.writing || !g.view.seen || g.view.broken != nil && !isRestored || time.Now().Before(m.paused) {
 		return nil
 	}
+	var write func(context.Context) error
 	if isRestored {
-		write := g.deleteMapLocked()
-		m.writing = write != nil
-		return write
-	}
-	write := m.endLocked()
-	if write == nil && g.view.table == nil {
-		write = m.createLocked()
-	} else if write == nil {
-		write = m.changeLocked()
-	}
-	if write == nil {
-		write = m.cleanLocked()
+		write = g.deletion(g.view.table)
+	} else if write = m.endLocked(); write == nil {
+		if write = m.changeLocked(); write == nil {
+			write = m.cleanLocked()
+		}
 	}
 	m.writing = write != nil
 	return write
 }
 
-// deleteMapLocked returns a write that deletes the map.
-func (g *Group) deleteMapLocked() func(context.Context) error {
-	if g.view.table.DeletionTimestamp != nil {
-		return nil // its finalizers are waited for
+// deletion returns a write that deletes a Lease, nil if only finalizers keep it. The Lease is read
+// afterwards: a watch may show its end late, or there are finalizers.
+func (g *Group) deletion(l *coordinationv1.Lease) func(context.Context) error {
+	if l.DeletionTimestamp != nil {
+		return nil
 	}
-	version := g.view.table.ResourceVersion
 	return func(ctx context.Context) error {
-		err := g.client.Delete(ctx, g.o.Name, version)
-		return cmp.Or(g.read(ctx, g.o.Name), err)
+		err := g.client.Delete(ctx, l.Name, l.ResourceVersion)
+		return cmp.Or(g.read(ctx, l.Name), err)
 	}
 }
 
@@ -238,10 +230,14 @@ func (g *Group) end(ctx context.Context, id protocol.ID) error {
 	return g.swap(ctx, ended)
 }
 
-// swap writes a Lease at the version that it has. If the write fails, the Lease is read.
+// swap writes a Lease at the version that it has, or creates it if it has none. If the write fails,
+// the Lease is read.
 func (g *Group) swap(ctx context.Context, l *coordinationv1.Lease) error {
-	before := g.sending(l)
-	got, err := g.client.Update(ctx, l)
+	before, send := g.sending(l), g.client.Update
+	if before.written == "" {
+		send = g.client.Create
+	}
+	got, err := send(ctx, l)
 	if err != nil {
 		g.read(ctx, l.Name) //nolint:errcheck // the watch sends it too
 		return err
@@ -259,29 +255,18 @@ func (m *membership) createLocked() func(context.Context) error {
 			return nil
 		}
 	}
-	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
-		Namespace: g.o.Namespace, Name: g.o.Name, Labels: map[string]string{groupLabel: g.o.Name},
-	}}
+	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: g.o.Namespace, Name: g.o.Name}}
 	return func(ctx context.Context) error {
-		text, err := encode(contents{entries: make([]protocol.Entry, slot.Count)})
-		if err != nil {
-			return err
-		}
-		metav1.SetMetaDataAnnotation(&l.ObjectMeta, entriesAnnotation, text)
-		before := g.sending(l)
-		got, err := g.client.Create(ctx, l)
-		if err != nil {
-			g.read(ctx, l.Name) //nolint:errcheck // the watch sends it too
-			return err
-		}
-		g.wrote(got, before)
-		return nil
+		return g.writeMap(ctx, l, contents{entries: make([]protocol.Entry, slot.Count)})
 	}
 }
 
 // changeLocked returns a write of the map, nil without a change.
 func (m *membership) changeLocked() func(context.Context) error {
 	g := m.group
+	if g.view.table == nil {
+		return m.createLocked()
+	}
 	if m.member.Version() != g.view.sequence {
 		return nil
 	}
@@ -298,13 +283,7 @@ func (m *membership) changeLocked() func(context.Context) error {
 	}
 	l := g.view.table.DeepCopy()
 	return func(ctx context.Context) error {
-		text, err := encode(c)
-		if err != nil {
-			return fmt.Errorf("shard: the map cannot be written: %w", err)
-		}
-		metav1.SetMetaDataAnnotation(&l.ObjectMeta, entriesAnnotation, text)
-		metav1.SetMetaDataLabel(&l.ObjectMeta, groupLabel, g.o.Name) // without it, no watch shows the map
-		if err := g.swap(ctx, l); err != nil {
+		if err := g.writeMap(ctx, l, c); err != nil {
 			return err
 		}
 		g.mu.Lock()
@@ -314,6 +293,17 @@ func (m *membership) changeLocked() func(context.Context) error {
 		}
 		return nil
 	}
+}
+
+// writeMap writes a map into its Lease.
+func (g *Group) writeMap(ctx context.Context, l *coordinationv1.Lease, c contents) error {
+	text, err := encode(c)
+	if err != nil {
+		return fmt.Errorf("shard: the map cannot be written: %w", err)
+	}
+	metav1.SetMetaDataAnnotation(&l.ObjectMeta, entriesAnnotation, text)
+	metav1.SetMetaDataLabel(&l.ObjectMeta, groupLabel, g.o.Name) // without it, no watch shows the map
+	return g.swap(ctx, l)
 }
 
 // findLateLocked takes back the hand-overs that take too long, or whose next owner leaves.
@@ -343,11 +333,11 @@ func (m *membership) cleanLocked() func(context.Context) error {
 			delete(g.view.members, id)
 			continue
 		}
-		if version := s.version; m.plansLocked() && s.lease.DeletionTimestamp == nil {
-			return func(ctx context.Context) error {
-				err := g.client.Delete(ctx, string(id), version)
-				return cmp.Or(g.read(ctx, string(id)), err) // a watch may show it late, or finalizers
-			}
+		if !m.plansLocked() {
+			continue
+		}
+		if write := g.deletion(s.lease); write != nil {
+			return write
 		}
 	}
 	return nil

@@ -183,14 +183,9 @@ func (m *membership) drainAll() error {
 		})
 	}
 	running.Wait()
-	err, failed := cmp.Or(errs[:]...), 0
-	for _, err := range errs {
-		if err != nil {
-			failed++
-		}
+	failed := slices.DeleteFunc(errs[:], func(err error) bool { return err == nil })
+	if len(failed) > 1 {
+		return fmt.Errorf("%w; %d more", failed[0], len(failed)-1)
 	}
-	if failed > 1 {
-		err = fmt.Errorf("%w; %d more", err, failed-1)
-	}
-	return err
+	return cmp.Or(failed...)
 }

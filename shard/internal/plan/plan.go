@@ -49,8 +49,7 @@ type Input struct {
 	Loads map[int]float64
 	// Uneven is the time for which [Input.IsUneven] has been true.
 	Uneven time.Duration
-	// Can reports whether a member can own an entry. Nil means that each member can own each
-	// entry.
+	// Can reports whether a member can own an entry. Nil means that each member can own each entry.
 	Can func(entry int, id protocol.ID) bool
 	// Avoid reports whether a move was tried a short while ago, and failed. Nil means that no
 	// move is avoided.

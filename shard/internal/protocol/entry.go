@@ -8,14 +8,14 @@ type ID string
 // Entry is one line of a map: a slot, or a controller that one member runs.
 type Entry struct {
 	// Owner may call while its term is open. Epoch rises with each change of the owner.
-	Owner ID     `json:"owner,omitempty"`
-	Epoch uint64 `json:"epoch,omitempty"`
+	Owner ID
+	Epoch uint64
 	// Next is the next owner, "" without one. Ready reports whether it has warmed.
-	Next  ID   `json:"next,omitempty"`
-	Ready bool `json:"ready,omitempty"`
+	Next  ID
+	Ready bool
 	// Versions are the versions, by resource, at which the last owner saw its own writes. They
 	// are nil if they are not known, as after a crash.
-	Versions map[string]string `json:"versions,omitempty"`
+	Versions map[string]string
 }
 
 // to returns the entry with another owner.
