@@ -14,7 +14,6 @@ import (
 func TestS6_SlotsThatCannotBe(t *testing.T) {
 	inWorld(t, func(w *world) {
 		create(w, configMap("a", "x"))
-		nothing := func(context.Context, request) (controller.Result, error) { return controller.Result{}, nil }
 		maps := informer[*corev1.ConfigMap](w)
 		for want, o := range map[string]options{
 			"NewSlots(ByNamespace)": {Slots: &controller.Slots{}, Guard: w.guard},
@@ -39,7 +38,7 @@ func TestS6_SlotsThatCannotBe(t *testing.T) {
 		if err := x.RunTerm(w.ctx, newTerm()); err == nil || !strings.Contains(err.Error(), "group") {
 			t.Errorf("the error of RunTerm is %v", err)
 		}
-		refusesInformersOfOtherSlots(w, nothing)
+		refusesInformersOfOtherSlots(w)
 		m, err := controller.NewManager(w.factory, controller.ManagerOptions{
 			Guard: w.guard, Logger: discard, Election: &controller.Election{Name: "test", Namespace: "a"},
 		})
@@ -51,10 +50,28 @@ func TestS6_SlotsThatCannotBe(t *testing.T) {
 	})
 }
 
+func TestS1_SlotsAreThoseOfOneGroup(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := controller.NewSlots(controller.ByNamespace)
+		if err := s.Claim(); err == nil || !strings.Contains(err.Error(), "make them before Join") {
+			t.Errorf("the error without a controller is %v", err)
+		}
+		newController(w, options{Slots: s}, nothing)
+		fatal(t, s.Claim())
+		if err := s.Claim(); err == nil || !strings.Contains(err.Error(), "belong to another group") {
+			t.Errorf("the error of a second group is %v", err)
+		}
+		s = controller.NewSlots(controller.ByNamespace)
+		_, err := controller.NewManager(w.factory, controller.ManagerOptions{Slots: s, Guard: w.guard})
+		fatal(t, err)
+		fatal(t, s.Claim())
+	})
+}
+
+func nothing(context.Context, request) (controller.Result, error) { return controller.Result{}, nil }
+
 // refusesInformersOfOtherSlots makes controllers of informers that lack objects that calls need.
-func refusesInformersOfOtherSlots(
-	w *world, reconcile func(context.Context, request) (controller.Result, error),
-) {
+func refusesInformersOfOtherSlots(w *world) {
 	w.Helper()
 	of := func(slots *tidings.Slots) *tidings.Informer[*corev1.ConfigMap] {
 		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Slots: slots})
@@ -78,7 +95,7 @@ func refusesInformersOfOtherSlots(
 		"a secondary held whole":      {byUID.Held(), options{Slots: byUID, Secondaries: reads(of(nil))}, ""},
 	} {
 		test.options.Name, test.options.Guard, test.options.Logger = "test", w.guard, discard
-		_, err := controller.New(of(test.primary), test.options, reconcile)
+		_, err := controller.New(of(test.primary), test.options, nothing)
 		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 			w.Errorf("%s: the error is %v, want %q in it", name, err, test.want)
 		}

@@ -51,8 +51,8 @@ const (
 // Controllers without Options.Slots, of a manager with this value as ManagerOptions.Slots, are led as
 // a whole by one process each.
 //
-// Begin, Warm, Serve, Drain, Drop and Report are for the group, and so are Controllers, Prepare, Lead
-// and Resign. Make the controllers and the manager before Join: a slot is taken once they all run.
+// Claim, Begin, Warm, Serve, Drain, Drop and Report are for the group, and so are Controllers, Prepare,
+// Lead and Resign. Make the controllers and the manager before Join: a slot is taken once they all run.
 //
 // Informers hold the objects of all slots, unless their Selection has Slots.Held.
 type Slots struct {
@@ -63,6 +63,7 @@ type Slots struct {
 
 	mu      sync.Mutex // guards the rest; none of the controllers' is taken under it
 	members []slotted
+	claimed bool
 	manager *Manager           // the manager whose controllers are led singly; nil without one
 	term    Term               // the term of the last membership, nil before
 	owned   map[int]slot.Owned // the slots that are served, until they are drained
@@ -164,6 +165,21 @@ func (s *Slots) snapshot() ([]slotted, Term) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.members), s.term
+}
+
+// Claim returns an error if a group has these Slots already, or if nothing has them that calls.
+func (s *Slots) Claim() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.claimed:
+		return errors.New("the controller.Slots belong to another group: make others with NewSlots for each Join")
+	case len(s.members) == 0 && s.manager == nil:
+		return errors.New("no controller and no manager has the controller.Slots as Options.Slots: make them " +
+			"before Join")
+	}
+	s.claimed = true
+	return nil
 }
 
 // Begin begins a membership. Its calls and writes are made under the term.

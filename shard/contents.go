@@ -61,6 +61,9 @@ func (c contents) names(s slot.Set, others ...string) string {
 // document is a map in JSON. Each member and each set of versions is listed once, and entries
 // refer to it by number.
 type document struct {
+	// Format is 0. A map with another one was written by a later version of this package.
+	Format int `json:"format,omitzero"`
+
 	Members  []protocol.ID       `json:"members"`
 	Versions []map[string]string `json:"versions,omitempty"`
 	// Controllers are the names of the entries that follow those of the slots; "" for a free entry.
@@ -144,6 +147,10 @@ func decode(l *coordinationv1.Lease) (c contents, err error) {
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return c, fmt.Errorf("the map of the group, lease %s/%s, cannot be read: %w", l.Namespace,
 			l.Name, err)
+	}
+	if d.Format != 0 {
+		return c, fmt.Errorf("the map of the group, lease %s/%s, has the format %d of a later version of tidings",
+			l.Namespace, l.Name, d.Format)
 	}
 	if want := slot.Count + len(d.Controllers); len(d.Entries) != want || want > slot.Entries {
 		return c, fmt.Errorf("the map of the group, lease %s/%s, has %d entries of slots and %d controllers",

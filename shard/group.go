@@ -51,7 +51,8 @@ type Group struct {
 // slots are handed over, its calls end, and it leaves. A membership that is lost is followed by
 // another one, with another term.
 //
-// It sends nothing before it returns. The server's refusals are in Health and the log.
+// It sends nothing before it returns. The server's refusals are in Health and the log. It is an error
+// to join with the same controller.Slots twice, or before a controller or a manager has them.
 func Join(ctx context.Context, config *rest.Config, handler Handler, o Options) (*Group, error) {
 	g, err := newGroup(config, handler, o)
 	if err != nil {
@@ -70,6 +71,11 @@ func newGroup(config *rest.Config, handler Handler, o Options) (*Group, error) {
 		return nil, err
 	}
 	g.handler = handler
+	if c, ok := handler.(Claimer); ok {
+		if err := c.Claim(); err != nil {
+			return nil, fmt.Errorf("shard: %w", err)
+		}
+	}
 	return g, nil
 }
 

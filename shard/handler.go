@@ -79,6 +79,12 @@ type Reporter interface {
 	Report() (inOrder Set, loads [Count]float64)
 }
 
+// Claimer is an optional interface of a [Handler] that can be that of one group only.
+type Claimer interface {
+	// Claim is called by Join, which returns its error.
+	Claim() error
+}
+
 // ErrStragglers is returned if calls still run after the grace, or if the caches do not show their
 // writes. The error that wraps it names the case. Effects of calls outside of Kubernetes cannot be
 // stopped: end the process.

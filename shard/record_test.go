@@ -10,6 +10,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/rest"
 
+	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/seeds"
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
@@ -46,8 +47,9 @@ func TestS1_AMapIsReadAsItWasWritten(t *testing.T) {
 
 func TestS1_AMapThatCannotBeReadIsAnError(t *testing.T) {
 	for text, want := range map[string]string{
-		"":               "cannot be read",
-		`{"entries":[]}`: "has 0 entries",
+		"":                          "cannot be read",
+		`{"entries":[]}`:            "has 0 entries",
+		`{"format":2,"entries":[]}`: "the format 2 of a later version",
 		`{"controllers":["a"],"entries":[[]` + empty(255):        "256 entries of slots and 1 controllers",
 		`{"controllers":["a","","a"],"entries":[[]` + empty(258): "two entries of the controller a",
 		`{"entries":[[1]` + empty(255):                           "wrong entry 0",
@@ -101,5 +103,10 @@ func TestOptionsThatCannotBeUsedAreErrors(t *testing.T) {
 	}
 	if _, err := Join(t.Context(), nil, new(process), Options{}); err == nil {
 		t.Error("a nil rest.Config is no error")
+	}
+	slots := controller.NewSlots(controller.ByUID)
+	_, err := Join(t.Context(), &rest.Config{}, slots, Options{Namespace: "ops", Name: "rollout"})
+	if err == nil || !strings.Contains(err.Error(), "shard: no controller and no manager has the controller.Slots") {
+		t.Errorf("the error of slots without controllers is %v", err)
 	}
 }
