@@ -23,7 +23,8 @@ type Secondary[T tidings.Object] struct {
 }
 
 // Optional lets calls begin before the informer is synced, for a type that the server may not
-// serve. Every key is called once when it is.
+// serve. Every key is called once when it is. An informer with Slots.Held that was synced once is waited
+// for all the same when slots come: they stay away while the server refuses its lists.
 func (s Secondary[T]) Optional() Secondary[T] {
 	s.optional = true
 	return s

@@ -53,7 +53,8 @@ func (h *Holding) Key() Key { return h.key }
 // Slots returns the slots that are held.
 func (h *Holding) Slots() Set { return h.held.Load().set }
 
-// Adds counts the calls of Add that have added slots. A list that began before the last one may lack objects.
+// Adds counts the calls of Add that have added slots. A list that began before the last one may lack
+// objects.
 func (h *Holding) Adds() uint64 { return h.held.Load().adds }
 
 // Has reports whether the slot of an object with a UID and a namespace is held, as [Key.In] does.
@@ -76,9 +77,10 @@ func (h *Holding) Check(namespace string) error {
 }
 
 // Add adds slots, and returns when the caches of all informers that are synced have their objects: each
-// lists them once, while its watch goes on. The first list of any other informer has them too. After an error the slots are held, and some caches may lack their objects: call Add again,
-// which has only these list them, or Remove. One call of Add is at work at a time. Slots that are removed meanwhile leave at
-// once.
+// lists them once, while its watch goes on. The first list of any other informer has them too. After an
+// error the slots are held, and some caches may lack their objects: call Add again, which makes only
+// these list them, or Remove. One call of Add is at work at a time. Slots that are removed meanwhile
+// leave at once.
 func (h *Holding) Add(ctx context.Context, slots Set) error {
 	select {
 	case h.adding <- struct{}{}:
