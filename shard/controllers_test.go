@@ -290,3 +290,33 @@ func TestS7_AJoinIsAFewLists(t *testing.T) {
 		}
 	})
 }
+
+// TestS2_AHandOverOfQuietObjects: two replicas start one after the other, and the first one leaves in
+// order. No object changes meanwhile; the Leases of the group do.
+func TestS2_AHandOverOfQuietObjects(t *testing.T) {
+	inFleetOf(t, 0, apisim.Options{}, func(f *fleet) {
+		a := f.join("a", controller.ByNamespace)
+		f.served(a)
+		b := f.join("b", controller.ByNamespace)
+		time.Sleep(15 * time.Second)
+		a.stop()
+		f.wantBetween("the hand-over", f.served(b), 0, 2*time.Second)
+	})
+}
+
+// TestS2_AHandOverOfQuietObjectsAfterACrash: the slots of a crashed replica go to another one, and on
+// to a third one when that leaves in order.
+func TestS2_AHandOverOfQuietObjectsAfterACrash(t *testing.T) {
+	inFleetOf(t, 0, apisim.Options{BookmarkInterval: 5 * time.Minute}, func(f *fleet) {
+		a := f.join("a", controller.ByNamespace)
+		f.served(a)
+		b, c := f.join("b", controller.ByNamespace), f.join("c", controller.ByNamespace)
+		time.Sleep(8 * time.Minute)
+		f.served(a, b, c)
+		f.server.Inject(apisim.Match{UserAgent: "a"}, apisim.Drop())
+		time.Sleep(2 * duration)
+		f.served(b, c)
+		b.stop()
+		f.wantBetween("the hand-over", f.served(c), 0, 2*time.Second)
+	})
+}

@@ -30,11 +30,12 @@
 //     Then its member has ended, and its slots are given away. Other members wait until the
 //     member with the lowest identity has acted. A Lease that is gone has its duration from the
 //     time at which that was first seen.
-//  5. The live member with the lowest identity of those whose Lease names the map plans: slots of
-//     leavers go to the newest generation, that of the process that joined last, unless its members
-//     fail; slots that their owners do not serve go to members that can; a member that joins gets half
-//     of its share at once, unless two generations live; a load that differs from the mean by more
-//     than 20 % for two minutes moves slots. See the package internal/plan.
+//  5. The live member with the lowest identity of those whose Lease names the map, and that do not
+//     leave, plans: slots of leavers go to the newest generation, that of the process that joined
+//     last, unless its members fail; slots that their owners do not serve go to members that can; a
+//     member that joins gets half of its share at once, unless two generations live; a load that
+//     differs from the mean by more than 20 % for two minutes moves slots. See the package
+//     internal/plan.
 //  6. A map that was deleted ends all members that have seen it. A new one is made once all Leases
 //     that name the old one are released, or have run out. A map in which epochs have fallen or entries
 //     are missing, as after the restoring of a backup, is deleted by the member that notices it. A
@@ -58,9 +59,9 @@
 //   - reports none of several slots in order.
 //
 // A slot that was in order is not moved because of one late key, as that key may be late elsewhere too.
-// The next owner is a member that has reported slots in order for a while, or one that owns none and has
-// not failed. So nothing moves while all members fail. An entry that leaves owner after owner waits
-// between its moves as long as a member that fails.
+// The next owner is a member that has reported slots in order for a while. One that reports none and has
+// not failed gets at most its share. So little moves while all members fail. An entry that leaves
+// owner after owner waits between its moves as long as a member that fails.
 //
 // The slots of a member fail together, as one call of Warm fills them. Controllers fail separately.
 //

@@ -78,7 +78,9 @@ func TestS5_AMemberThatInheritsWhileItFailsIsRelieved(t *testing.T) {
 			t.Fatalf("b owns %d slots", n)
 		}
 		c := w.start("c", "1")
-		w.wantBetween("the relief", w.covered(c), 0, 5*time.Second)
+		time.Sleep(5 * time.Second)
+		w.wantServing("at once", Count/2, Count/2, c)
+		w.wantBetween("the relief", w.covered(c), 0, c.tolerated())
 		c.leave() // to b, as nobody else is there
 		time.Sleep(time.Minute)
 		d := w.start("d", "1")
@@ -253,5 +255,73 @@ func TestS5_AMemberThatLeavesWhileNoMemberServesHandsItsSlotsOver(t *testing.T) 
 		a.leave()
 		w.wantBetween("the leave", time.Since(left), 0, 2*time.Second)
 		w.covered(b, c)
+	})
+}
+
+func TestS5_AMemberThatJoinsWhileNobodyServesGetsItsShare(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		for _, p := range []*process{a, b, c} {
+			p.set(unready)
+		}
+		time.Sleep(10 * time.Minute)
+		d := w.start("d", "1", unready)
+		time.Sleep(5 * time.Minute)
+		w.wantServing("after the join", 1, Count/4, d)
+		e := w.start("e", "1", unready)
+		time.Sleep(5 * time.Minute)
+		w.wantServing("after the next one", 1, Count/4, d, e)
+	})
+}
+
+// TestS3_ACrashWhileSlotsMoveToAMemberThatFails: d never warms. Owners take their slots back. Another owner,
+// whose slots are on their way to d too, has crashed.
+func TestS3_ACrashWhileSlotsMoveToAMemberThatFails(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		d := w.start("d", "1", neverWarm)
+		time.Sleep(27 * time.Second)
+		moving := map[string]int{}
+		for _, e := range c.Map() {
+			if e.Next != "" {
+				moving[e.Owner]++
+			}
+		}
+		of := func(p *process) int { return moving[p.Health().Identity] }
+		left := []*process{a, b, c}
+		slices.SortFunc(left, func(x, y *process) int { return of(x) - of(y) })
+		crashed, left := left[2], left[:2]
+		if of(crashed) < 10 || of(left[1]) == 0 {
+			t.Fatalf("%v slots move", moving)
+		}
+		w.server.Inject(by(crashed.name, ""), apisim.Drop())
+		time.Sleep(duration + 2*time.Second)
+		if n := left[0].Health().Moves.TakenBack + left[1].Health().Moves.TakenBack; n == 0 {
+			t.Fatal("nothing was taken back")
+		}
+		if n := left[0].serves() + left[1].serves(); n < Count-1 {
+			t.Errorf("the others serve %d slots, and d owns %d; %v moved to d", n, d.Health().Owned, moving)
+		}
+		time.Sleep(time.Minute)
+		if n := left[0].serves() + left[1].serves(); n < Count-1 {
+			t.Errorf("a minute later the others serve %d slots, and d owns %d", n, d.Health().Owned)
+		}
+	})
+}
+
+// TestS5_ADeadMemberThatCannotBeEndedKeepsNothingFromOneThatJoins: updates of its Lease are forbidden.
+func TestS5_ADeadMemberThatCannotBeEndedKeepsNothingFromOneThatJoins(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		w.server.Inject(by("c", ""), apisim.Drop())
+		dead := by("", "update")
+		dead.Name = c.Health().Identity
+		w.server.Inject(dead, apisim.Refuse(403, 0))
+		time.Sleep(time.Minute)
+		d := w.start("d", "1")
+		time.Sleep(10 * time.Minute)
+		if d.serves() == 0 {
+			t.Errorf("after 10 minutes d serves no slots, a %d and b %d", a.serves(), b.serves())
+		}
 	})
 }

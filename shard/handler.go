@@ -22,8 +22,8 @@ const Count = slot.Count
 type Term struct{ *lease.Term }
 
 // Slot is a slot that this member owns: its Number, the Epoch, which rises with each change of the
-// owner, and the Versions by resource at which the last owner saw its own writes; nil if they are not
-// known, as after a crash.
+// owner, and the Versions by resource and selection at which the last owner saw its own writes; nil
+// if they are not known, as after a crash.
 type Slot = slot.Owned
 
 // Handler does the work of a member: it fills caches and makes calls. A controller.Slots is one. Its
@@ -43,9 +43,9 @@ type Handler interface {
 	Warm(ctx context.Context, slots Set) error
 	// Serve begins to take the keys of slots, and calls each of them once.
 	Serve(slots []Slot)
-	// Drain takes no more keys of slots. It returns once no call for them runs, and the caches
-	// show the writes of such calls. The versions, by resource, are those of the events that
-	// showed the writes; nil if they are not known. ctx ends with the term, and when the
+	// Drain takes no more keys of slots. It returns once no call for them runs, and the caches show
+	// the writes of such calls. The versions, by resource and selection, are those of the events
+	// that showed the writes; nil if they are not known. ctx ends with the term, and when the
 	// hand-over is taken back: then Serve may be called again for the slots.
 	Drain(ctx context.Context, slots Set) (versions map[string]string, err error)
 	// Drop forgets slots that are no longer held. Their objects have moved: they are not deleted.
@@ -56,14 +56,14 @@ type Handler interface {
 // one member of the group. A manager of the package controller does so for its controllers. Its
 // methods may be called at the same time, except Lead, Prepare and Resign of one controller.
 type Leader interface {
-	// Controllers returns the controllers that this process can lead, by name, and whether each of them
-	// is led here and in order. It is called with each renewal. A group has at most 64 names.
+	// Controllers returns the controllers that this process can lead, by name, and whether each of
+	// them is led here and in order. It is called with each renewal. A group has at most 64 names.
 	Controllers() map[string]bool
 	// Prepare returns once a controller can be led without a delay: once its caches are synced. ctx
 	// ends when the controller is no longer wanted here.
 	Prepare(ctx context.Context, name string) error
-	// Lead begins to lead a controller. The versions, by resource, are those at which the last leader
-	// saw its own writes; nil if they are not known.
+	// Lead begins to lead a controller. The versions, by resource and selection, are those at which
+	// the last leader saw its own writes; nil if they are not known.
 	Lead(name string, versions map[string]string)
 	// Resign ends the leading of a controller, and returns as Drain does. After an error, Lead
 	// may be called again.

@@ -3,6 +3,7 @@ package shard
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -191,5 +192,84 @@ func TestS7_AWarmThatFailsIsTriedAgainLater(t *testing.T) {
 		a.warmErr = nil
 		a.mu.Unlock()
 		w.wantBetween("the next try", w.covered(a), 0, duration+time.Second)
+	})
+}
+
+// TestS5_ALeaseThatConflictsHoldsUpNoOther: each update of the Lease of a dead member is refused.
+func TestS5_ALeaseThatConflictsHoldsUpNoOther(t *testing.T) {
+	for _, code := range []int{403, 500, 404, 409} {
+		t.Run(fmt.Sprint(code), func(t *testing.T) {
+			bubble(t, func(w *world) {
+				a, b, c := w.three()
+				w.server.Inject(by("c", ""), apisim.Drop())
+				dead := by("", "update")
+				dead.Name = c.Health().Identity
+				w.server.Inject(dead, apisim.Refuse(code, 0))
+				time.Sleep(duration + 10*time.Second)
+				served := a.serves() + b.serves()
+				w.server.ForgetRequests()
+				time.Sleep(time.Minute)
+				if n := len(w.server.Requests().Of(by("a", ""))); n > 90 {
+					t.Errorf("%d requests of a in a minute", n)
+				}
+				left := time.Now()
+				b.leave()
+				w.wantBetween("the leave", time.Since(left), 0, 2*time.Second)
+				if time.Sleep(time.Minute); a.serves() != served {
+					t.Errorf("a serves %d slots, want %d", a.serves(), served)
+				}
+			})
+		})
+	}
+}
+
+// TestS7_ALeaseThatCannotBeDeletedIsTriedRarely: the role lacks the verb delete.
+func TestS7_ALeaseThatCannotBeDeletedIsTriedRarely(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		w.server.Inject(by("", "delete"), apisim.Refuse(403, 0))
+		c.leave()
+		time.Sleep(time.Minute)
+		w.covered(a, b)
+		w.server.ForgetRequests()
+		time.Sleep(10 * time.Minute)
+		deletes := len(w.server.Requests().Of(by("a", "delete")))
+		if deletes == 0 || deletes > 130 {
+			t.Errorf("a sent %d deletes in 10 minutes", deletes)
+		}
+	})
+}
+
+// TestS3_AMemberWithoutItsLabel: somebody removes the label of the Lease of b, which ends.
+func TestS3_AMemberWithoutItsLabel(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		at := time.Now()
+		w.write(b.Health().Identity, func(l *coordinationv1.Lease) { delete(l.Labels, groupLabel) })
+		time.Sleep(2 * time.Minute)
+		w.covered(a, b, c)
+		w.wantBetween("the longest gap", w.longestGap(at), 0, duration+2*time.Second)
+	})
+}
+
+// TestS3_ACrashBesideMembersThatCannotJoin has members with lower identities that write Leases, and cannot
+// list them.
+func TestS3_ACrashBesideMembersThatCannotJoin(t *testing.T) {
+	bubble(t, func(w *world) {
+		for _, name := range []string{"a1", "a2", "a3", "a4"} {
+			w.server.Inject(by(name, "list"), apisim.Refuse(403, 0))
+			w.start(name, "1")
+		}
+		b := w.start("b", "1")
+		w.covered(b)
+		c := w.start("c", "1")
+		time.Sleep(5 * time.Minute)
+		w.covered(b, c)
+		sent := len(w.server.Requests().Of(by("c", "update")))
+		for len(w.server.Requests().Of(by("c", "update"))) == sent {
+			time.Sleep(10 * time.Millisecond)
+		}
+		w.server.Inject(by("c", ""), apisim.Drop())
+		w.wantBetween("the take-over", w.covered(b), duration*2/3, duration+2*time.Second)
 	})
 }

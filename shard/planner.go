@@ -52,6 +52,7 @@ func (m *membership) planLocked() (heirs map[int]protocol.ID, moves []protocol.M
 		return nil, nil
 	}
 	for kind, numbers := range g.view.kinds() {
+		numbers = slices.DeleteFunc(numbers, g.isStuckLocked)
 		in, uneven := g.inputLocked(numbers), &g.plan.uneven[kind]
 		if inherits {
 			ended := func(id protocol.ID) bool { return g.standingLocked(id) == protocol.Ended }
@@ -75,6 +76,14 @@ func (m *membership) planLocked() (heirs map[int]protocol.ID, moves []protocol.M
 		}
 	}
 	return heirs, moves
+}
+
+// isStuckLocked reports whether an entry has had no live owner for long, and cannot have another one,
+// as the Lease of the owner cannot be written. The others are planned without it.
+func (g *Group) isStuckLocked(n int) bool {
+	owner := g.view.entries[n].Owner
+	s := g.observedLocked(owner)
+	return owner != "" && !s.ended && g.expiredLocked(s) > g.tolerated()
 }
 
 func (m *membership) plansLocked() bool { return m.group.plannerLocked() == m.id }
@@ -128,6 +137,7 @@ func (g *Group) inputLocked(numbers []int) plan.Input {
 		n := numbers[entry]
 		return unserved.Has(n) && g.plan.relieved[protocol.Move{Entry: n}].confidence(g.clock) != plan.Doubtful
 	}
+	in.Unproven = func(id protocol.ID) bool { return slotsOf(g.observedLocked(id).record.serving).IsEmpty() }
 	failed := map[protocol.ID]int{}
 	for move, at := range g.plan.tried {
 		if e := g.view.entries[move.Entry]; time.Since(at) >= retry || e.Owner == move.To {

@@ -100,11 +100,11 @@ func (m *membership) wakeAfterLocked() time.Duration {
 }
 
 // turnLocked returns the time for which this member waits so that others act first on a change
-// that all observe. The others are the live members with a lower identity.
+// that all observe. The others are the members that act on the map and have a lower identity.
 func (m *membership) turnLocked() time.Duration {
 	rank := 0
-	for id := range m.group.view.members {
-		if id < m.id && m.group.standingLocked(id) == protocol.Live {
+	for _, id := range m.group.joinedLocked() {
+		if id < m.id {
 			rank++
 		}
 	}
@@ -119,9 +119,16 @@ func (g *Group) joinedLocked() []protocol.ID {
 }
 
 // plannerLocked returns the member that plans. Members that have not joined do not plan, as they
-// do not act on the map.
+// do not act on the map, and members that leave plan only if all do: they may wait for their last calls.
 func (g *Group) plannerLocked() protocol.ID {
-	return protocol.Planner(g.joinedLocked(), g.standingLocked)
+	joined := g.joinedLocked()
+	staying := slices.DeleteFunc(slices.Clone(joined), func(id protocol.ID) bool {
+		return g.observedLocked(id).record.leaving
+	})
+	if len(staying) > 0 {
+		joined = staying
+	}
+	return protocol.Planner(joined, g.standingLocked)
 }
 
 // membersLocked returns the live members, in order.
@@ -188,25 +195,30 @@ func (g *Group) deletion(l *coordinationv1.Lease) func(context.Context) error {
 	}
 }
 
-// endLocked returns a write that ends a member whose Lease has not changed for its duration. A member
-// whose end has failed is left alone for the time between renewals, so that other writes are sent.
+// endLocked returns a write that ends a member whose Lease has not changed for its duration. After a
+// failure, the Lease is left alone for the time between renewals, so that other writes are sent.
 func (m *membership) endLocked() func(context.Context) error {
 	g, turn := m.group, m.turnLocked()
 	for id, s := range g.view.members {
 		if s.ended || id == m.id || g.expiredLocked(s) < turn || time.Since(s.tried) < g.times.Renew {
 			continue
 		}
-		return func(ctx context.Context) error {
-			err := g.end(ctx, id)
-			if err != nil && !lease.IsOutdated(err) {
-				g.mu.Lock()
-				defer g.mu.Unlock()
-				s.tried = time.Now()
-			}
-			return err
-		}
+		return g.trying(s, func(ctx context.Context) error { return g.end(ctx, id) })
 	}
 	return nil
+}
+
+// trying returns a write of a member's Lease that sets the time at which it has failed.
+func (g *Group) trying(s *observed, write func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		err := write(ctx)
+		if err != nil {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			s.tried = time.Now()
+		}
+		return err
+	}
 }
 
 // end ends a member, at the version of the Lease that has not changed. The Lease is read before: where a
@@ -333,11 +345,11 @@ func (m *membership) cleanLocked() func(context.Context) error {
 			delete(g.view.members, id)
 			continue
 		}
-		if !m.plansLocked() {
+		if !m.plansLocked() || time.Since(s.tried) < g.times.Renew {
 			continue
 		}
 		if write := g.deletion(s.lease); write != nil {
-			return write
+			return g.trying(s, write)
 		}
 	}
 	return nil

@@ -16,14 +16,15 @@ import (
 
 // observed is a member's Lease as it was last observed.
 type observed struct {
-	lease   *coordinationv1.Lease // nil: it is gone, or was never observed
-	isGone  bool                  // the server has no such Lease
+	lease   *coordinationv1.Lease    // nil: it is gone, or was never observed
+	spec    coordinationv1.LeaseSpec // of the last Lease, also once it is gone
+	isGone  bool                     // the server has no such Lease
 	version string
 	record  record
 	since   lease.Instant // the time at which this state was first observed
 	length  time.Duration // the time for which a Lease that does not change is held
 	ended   bool          // it makes no more calls and writes
-	tried   time.Time     // the time at which its end has failed last
+	tried   time.Time     // the time at which its end, or the delete of the Lease, has failed last
 	serves  lease.Instant // the time since which it has reported slots in order
 }
 
@@ -207,8 +208,9 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 	id := protocol.ID(name)
 	s := g.observedLocked(id)
 	isSame := s.isGone
-	if l != nil {
-		isSame = s.lease != nil && equality.Semantic.DeepEqual(s.lease.Spec, l.Spec)
+	if l != nil { // it may appear again unchanged, as one whose label was removed does when it is read
+		isSame = s.version != "" && equality.Semantic.DeepEqual(s.spec, l.Spec)
+		s.spec = l.Spec
 	}
 	if !isSame {
 		s.since = g.clock.Now()

@@ -27,7 +27,10 @@ func Take(l *Lease, identity string, seconds int32) {
 	if l.Spec.LeaseTransitions != nil {
 		transitions = *l.Spec.LeaseTransitions
 	}
-	now := metav1.NewMicroTime(time.Now())
+	now := metav1.NewMicroTime(time.Now().Truncate(time.Microsecond))
+	if last := l.Spec.RenewTime; last != nil && last.Time.Equal(now.Time) {
+		now.Time = now.Add(time.Microsecond) // otherwise others would see no change
+	}
 	if HolderOf(l) != identity {
 		l.Spec.AcquireTime = &now
 		if l.ResourceVersion != "" {

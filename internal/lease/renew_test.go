@@ -139,6 +139,21 @@ func TestATransitionIsANewHolder(t *testing.T) {
 	})
 }
 
+// TestARenewalChangesALeaseWhileTheClockStands: others take a Lease that does not change for one that is
+// not renewed.
+func TestARenewalChangesALeaseWhileTheClockStands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := new(Lease)
+		Take(l, "a", 15)
+		for range 3 {
+			before := l.Spec.RenewTime.Time
+			if Take(l, "a", 15); l.Spec.RenewTime.Time.Equal(before) {
+				t.Errorf("the renewal leaves %v", before)
+			}
+		}
+	})
+}
+
 func TestOldVersions(t *testing.T) {
 	for versions, want := range map[[2]string]bool{
 		{"9", "10"}: true, {"10", "10"}: true, {"11", "10"}: false, {"", "10"}: false, {"10", ""}: false,

@@ -27,7 +27,8 @@
 //     none of its members can own go to the others.
 //  6. A member that has failed is doubtful: it inherits what no other member, of any generation, can
 //     own. Later it is on trial: it gets the lightest entry, and the next one once it has succeeded.
-//     Entries that their owners do not serve stay while all other members are doubtful.
+//     Entries that their owners do not serve stay while all other members are doubtful. A member that
+//     serves nothing yet gets at most its share of them.
 //
 // Equal inputs have equal results, whatever the order of the members.
 //

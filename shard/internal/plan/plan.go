@@ -59,6 +59,9 @@ type Input struct {
 	// Unserved reports whether the owner of an entry has not served it for long. Nil means that all
 	// entries are served.
 	Unserved func(entry int) bool
+	// Unproven reports whether a member serves no entry. Of the entries that are not served, it gets at
+	// most its share. Nil means that all members are proven.
+	Unproven func(id protocol.ID) bool
 }
 
 // member is a Member with the weight of the entries that it will own.
@@ -144,13 +147,16 @@ func (in Input) newest() string {
 	return last.Generation
 }
 
-// Heirs returns the members that get the entries of ended owners, by entry. The result is empty
-// if no member stays.
+// Heirs returns the members that get the entries of ended owners, by entry. Sound next owners are kept.
+// The result is empty if no member stays.
 func (in Input) Heirs(ended func(protocol.ID) bool) map[int]protocol.ID {
 	b, heirs := in.board(), map[int]protocol.ID{}
 	orphans := b.heaviestFirst(func(_ int, e protocol.Entry) bool { return e.Owner == "" || ended(e.Owner) })
 	for _, i := range orphans {
-		if m := b.lightest(i); m != nil {
+		next := b.all[b.Entries[i].Next]
+		if next != nil && !next.Leaving && b.confidence(i, next) == Sound {
+			heirs[i] = next.ID // it warms already
+		} else if m := b.lightest(i); m != nil {
 			m.weight += b.weights[i]
 			heirs[i] = m.ID
 		}
@@ -241,12 +247,16 @@ func (b *board) away() (moves []protocol.Move) {
 		owner := b.all[e.Owner]
 		return owner != nil && e.Next == "" && (owner.Leaving || b.isUnserved(i))
 	})
+	mean := meanOf(b.members)
 	for _, i := range owned {
 		heir := b.lightest(i)
-		if heir == nil || !b.all[b.Entries[i].Owner].Leaving && b.confidence(i, heir) == Doubtful {
+		if heir == nil {
 			continue
 		}
-		if move := (protocol.Move{Entry: i, To: heir.ID}); !b.avoids(move) {
+		move := protocol.Move{Entry: i, To: heir.ID}
+		isFull := b.Unproven != nil && b.Unproven(heir.ID) && heir.weight+b.weights[i] > mean
+		isRelief := b.confidence(i, heir) != Doubtful && !b.avoids(move) && !isFull
+		if isRelief || b.all[b.Entries[i].Owner].Leaving {
 			moves = append(moves, b.begin(move))
 		}
 	}

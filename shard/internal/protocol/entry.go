@@ -13,8 +13,8 @@ type Entry struct {
 	// Next is the next owner, "" without one. Ready reports whether it has warmed.
 	Next  ID
 	Ready bool
-	// Versions are the versions, by resource, at which the last owner saw its own writes. They
-	// are nil if they are not known, as after a crash.
+	// Versions are the versions, by resource and selection, at which the last owner saw its own
+	// writes. They are nil if they are not known, as after a crash.
 	Versions map[string]string
 }
 

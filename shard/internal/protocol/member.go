@@ -143,7 +143,7 @@ func (m *Member) next(i int, e Entry, standing func(ID) Standing,
 	switch {
 	case e.Owner == "" || standing(e.Owner) == Ended:
 		to := e.Next
-		if to == "" || standing(to) != Live {
+		if to == "" || !e.Ready || standing(to) != Live {
 			to = assign(i)
 		}
 		return e.to(to, nil), to != ""
