@@ -25,6 +25,7 @@ type awaited struct {
 	sent   time.Duration // the time at which it was sent
 	shown  bool          // no wait: the cache shows it, or need not show it
 	echoed bool          // its event has come, or does not come any more
+	dated  bool          // the version of its event is recorded
 	asked  bool          // the server had to be asked for its outcome
 
 	nextOfKey, nextOfObject *awaited
@@ -36,6 +37,7 @@ type cache interface {
 	id() uint32
 	Slots() *slot.Holding
 	resource() schema.GroupVersionResource
+	part(namespace string) string
 	Name() string
 	observeLag(d time.Duration)
 }
@@ -59,12 +61,20 @@ func (w *awaited) made(ch change) bool {
 	return w.Version != "" && w.Version == ch.version
 }
 
-// raise sets the version of a resource, if the new one is later, or the known one is no number.
-func raise(versions map[string]string, resource, version string) {
-	known := versions[resource]
+// raise sets the version of a part, if the new one is later, or the known one is no number.
+func raise(versions map[string]string, part, version string) {
+	known := versions[part]
 	_, isNumber := delta.CompareDecimal(known, known)
 	order, ok := delta.CompareDecimal(version, known)
 	if version != "" && (!isNumber || ok && order > 0) {
-		versions[resource] = version
+		versions[part] = version
 	}
+}
+
+// mustShow reports whether the cache of each owner has to show the version of the write: the version is
+// that of an object which no selection leaves out.
+func (w *awaited) mustShow() bool {
+	_, name := written.SplitKey(w.Object)
+	_, held := w.Reached(w.by)
+	return name != "" && held && !w.by.Selects()
 }

@@ -132,11 +132,12 @@ func (b *barrier[T]) await(w *awaited, came []change) {
 		for i := range came {
 			if came[i].objectID == w.id() && w.made(came[i]) {
 				came[i].writer, came[i].sent, w.echoed = w.of.key, w.sent, true
+				w.dated = came[i].version != ""
 				now = came[i].came
 				b.shows(w, came[i].version)
 			}
 		}
-		if !w.by.Selects() { // else it may never show
+		if w.mustShow() { // else it may never show
 			b.shows(w, w.Version)
 		}
 	}
@@ -152,7 +153,8 @@ func (b *barrier[T]) await(w *awaited, came []change) {
 
 // shows records a version at which a write shows.
 func (b *barrier[T]) shows(w *awaited, version string) {
-	b.newest.raise(w.shownTo(), w.by.resource().GroupResource().String(), version)
+	namespace, _ := written.SplitKey(w.Object)
+	b.newest.raise(w.shownTo(), w.by.part(namespace), version)
 }
 
 // count adds to the number of writes that do not show.
@@ -192,8 +194,10 @@ func (b *barrier[T]) look(w *awaited, now time.Duration) {
 		}
 		switch {
 		case !w.Gone && !w.Unknown && !w.Conflict:
-			b.shows(w, w.Version)
-		case w.Gone && !w.echoed: // the version of the end is not known, and is not later
+			if reached, ok := w.Reached(w.by); ok && written.Reaches(reached, w.Version) {
+				b.shows(w, w.Version)
+			}
+		case w.Gone && !w.dated: // the version of the end is not known, and is not later
 			reached, _ := w.Reached(w.by)
 			b.shows(w, reached)
 		}
@@ -303,7 +307,7 @@ func (b *barrier[T]) event(ch *change) (wake []string) {
 		next = w.nextOfObject
 		p, open := w.of, w.of.open
 		if !w.echoed && w.made(*ch) {
-			ch.writer, ch.sent, w.echoed = p.key, w.sent, true
+			ch.writer, ch.sent, w.echoed, w.dated = p.key, w.sent, true, ch.version != ""
 			b.shows(w, ch.version)
 		} else if order, ok := delta.CompareDecimal(ch.version, w.Version); ok && order > 0 && !w.Gone {
 			w.echoed = true // the event does not come any more
@@ -361,10 +365,13 @@ func (b *barrier[T]) settle(key string, answers []answer) bool {
 			p.problem = a.err
 		case a.Settled:
 			p.unshown = p.unshown || !a.Shown
+			if reached, ok := w.Reached(w.by); ok && a.Shown {
+				b.shows(w, reached)
+			}
 			b.show(w)
 		case w.Unknown:
 			w.Take(a.Answer)
-			if w.asked = true; !w.Gone {
+			if w.asked = true; !w.Gone && w.mustShow() {
 				b.shows(w, w.Version)
 			}
 		}

@@ -240,8 +240,8 @@ func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, n
 //
 // If the term has the method HandOver of an election's term, calls begin when the caches have
 // reached the versions that the last holder left. If it has a method Reached(map[string]string),
-// the method receives the newest versions by resource that the calls have written, or nil if
-// these are not known.
+// the method receives the newest versions by resource and selection that the calls have written, or
+// nil if these are not known.
 func (c *Controller[T]) RunTerm(ctx context.Context, term Term) error {
 	var err error
 	switch {

@@ -38,6 +38,9 @@ func changeOf[T, S tidings.Object](f *follower[T], e tidings.Event[S]) change {
 	ch := change{objectID: objectID{f.number, e.Key()}, version: object.GetResourceVersion()}
 	if e.Type == tidings.Deleted {
 		ch.deleted = string(object.GetUID())
+		if e.Tombstone { // its version is not that of the end
+			ch.version = ""
+		}
 	}
 	return ch
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/internal/histogram"
 	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/written"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -32,7 +33,9 @@ type follower[T tidings.Object] struct {
 	subscribe func(r *run[T], primary source.Resource) (*tidings.Registration, error)
 	failures  *failures
 	lag       histogram.Histogram // from the sending of a write until the cache holds it
-	logged    *failure            // of failures, the last one that was logged; only housekeeping uses it
+	// Only the checks of the present run use the rest.
+	logged  *failure // of failures, the last one that was logged
+	reached string   // the last version of the cache
 }
 
 // informer is a *tidings.Informer of any type.
@@ -77,6 +80,51 @@ func (f *follower[T]) resource() schema.GroupVersionResource {
 	}
 	return known.GroupVersion().WithResource(known.Name)
 }
+
+// namespaces returns the namespaces that the informer watches separately; "" for a watch of all.
+func (f *follower[T]) namespaces() []string {
+	if names := f.informer.Namespaces(); len(names) > 0 {
+		return names
+	}
+	return []string{""}
+}
+
+// part names what one watch of the informer shows: a resource, as "deployments.apps", and how it is
+// narrowed. Versions are those of parts, as a watch of one need not show the changes of another one.
+func (f *follower[T]) part(namespace string) string {
+	part := f.resource().GroupResource().String()
+	if len(f.informer.Namespaces()) > 0 {
+		part += " in " + namespace
+	}
+	if labels, fields := f.Selectors(); labels+fields != "" {
+		part += fmt.Sprintf(" with %q and %q", labels, fields)
+	}
+	if f.Slots() != nil {
+		part += " held"
+	}
+	return part
+}
+
+// awaitVersion waits until the watch of a namespace, as namespaces returns it, has reached a version.
+func (f *follower[T]) awaitVersion(ctx context.Context, namespace, version string) bool {
+	if namespace == "" {
+		return f.informer.WaitFor(ctx, version) == nil
+	}
+	for f.Over() == nil {
+		if reached, _ := f.Reached(namespace); written.Reaches(reached, version) {
+			return true
+		}
+		select {
+		case <-time.After(drainPeriod):
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return false
+}
+
+// isAbsent reports whether the server may not serve the type, so that nothing is waited for.
+func (f *follower[T]) isAbsent() bool { return f.optional && !f.informer.HasSynced() }
 
 // holds reports whether the informer holds the objects of a group and resource.
 func (f *follower[T]) holds(r schema.GroupResource) bool {

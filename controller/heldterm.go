@@ -16,15 +16,15 @@ func newHeldTerm(t *election.Term) *heldTerm {
 	return &heldTerm{Term: t, reached: reached{versions: map[string]string{}}}
 }
 
-// reached has the newest versions, by resource, that controllers have written.
+// reached has the newest versions, by resource and selection, that controllers have written.
 type reached struct {
 	mu       sync.Mutex        // guards versions
 	versions map[string]string // nil if they are not known
 }
 
-// Reached records the newest versions, by resource, that a controller has written, or waited for. The
-// next process that runs the controller waits for them. Nil means that they are not known: then the
-// term leaves no versions.
+// Reached records the newest versions, by resource and selection, that a controller has written, or
+// waited for. The next process that runs the controller waits for them. Nil means that they are not
+// known: then the term leaves no versions.
 func (r *reached) Reached(versions map[string]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

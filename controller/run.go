@@ -36,8 +36,7 @@ type run[T tidings.Object] struct {
 	group     sync.WaitGroup // the goroutines other than the workers
 	callGroup sync.WaitGroup // the workers; their labels are those of calls
 
-	stale    atomic.Pointer[string]  // the informer that has been out of contact for too long
-	versions map[*follower[T]]string // of the caches; only housekeeping uses it
+	stale atomic.Pointer[string] // the informer that has been out of contact for too long
 
 	mu            sync.Mutex // guards the rest
 	started       bool       // calls may begin
@@ -53,7 +52,7 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 		c: c, term: term, barrier: c.barrier, lives: newLives[T](),
 		writes: &firstWrites{sent: map[string]time.Duration{}}, rewrites: newRewrites(),
 		registrations: map[*follower[T]]*tidings.Registration{},
-		versions:      map[*follower[T]]string{}, alive: map[int]bool{},
+		alive:         map[int]bool{},
 	}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	r.calls, r.endCalls = context.WithCancelCause(labelled(context.WithoutCancel(ctx), c.o.Name, "worker"))
@@ -144,6 +143,9 @@ func (r *run[T]) start() error {
 		if err := r.join(f, false); err != nil {
 			return err
 		}
+	}
+	for _, f := range r.c.all() {
+		r.checkFollower(f) // the server may have been set back since the last run
 	}
 	r.waitFor(func() []string { return []string{"what the last holder of the term has written"} })
 	r.takeOver()
@@ -284,13 +286,13 @@ func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
 		return false
 	}
 	version := f.Version()
-	if order, ok := delta.CompareDecimal(version, r.versions[f]); ok && order < 0 {
+	if order, ok := delta.CompareDecimal(version, f.reached); ok && order < 0 {
 		r.barrier.forgetVersions()
 		r.wake(r.barrier.forget(f))
 		all = true
 	}
 	if version != "" {
-		r.versions[f] = version
+		f.reached = version
 	}
 	if failed := f.failures.last.Load(); failed != f.logged {
 		f.logged = failed

@@ -18,10 +18,12 @@ type single struct {
 // ledTerm is the time in which this process leads a controller: a part of a membership.
 type ledTerm struct {
 	Term
+	before   *ledTerm          // the term whose hand-over was taken back; nil for none
 	left     map[string]string // the versions that the last leader left; nil: not known
 	resigned context.Context
 	resign   context.CancelFunc
-	started  bool // Manager.mu guards it
+	started  bool // Manager.mu guards it, and over
+	over     bool // it has resigned
 
 	mu      sync.Mutex        // guards reached
 	reached map[string]string // at the end of the run; nil: not known
@@ -55,10 +57,13 @@ func (t *ledTerm) AfterFunc(f func()) (stop func() bool) {
 	return func() bool { defer cancel(); return unset() }
 }
 
-// outcome returns the versions that are left for the next leader: those of the last leader, if no run
-// has begun.
+// outcome returns the versions that are left for the next leader: if no run has begun, those of the term
+// before, or of the last leader.
 func (t *ledTerm) outcome(hasRun bool) map[string]string {
-	if !hasRun {
+	switch {
+	case !hasRun && t.before != nil:
+		return t.before.outcome(true)
+	case !hasRun:
 		return t.left
 	}
 	t.mu.Lock()
@@ -220,6 +225,12 @@ func (m *Manager) begin(name string, membership Term, left map[string]string) {
 	t.resigned, t.resign = context.WithCancel(context.Background())
 	u, _ := m.unitOf(name)
 	m.mu.Lock()
+	if t.before = u.single.term; t.before != nil && !t.before.started {
+		t.before = t.before.before
+	}
+	if t.before != nil && (t.before.over || t.before.Term != membership) {
+		t.before = nil
+	}
 	u.single.term = t
 	m.mu.Unlock()
 	u.single.changed.send()
@@ -242,6 +253,7 @@ func (m *Manager) resign(ctx context.Context, name string) (map[string]string, e
 	}
 	m.mu.Lock()
 	hasRun := t.started
+	t.over = true
 	m.mu.Unlock()
 	return t.outcome(hasRun), nil
 }

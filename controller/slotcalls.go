@@ -44,9 +44,8 @@ func (s *slotCalls) expect(owned []slot.Owned) (waits []*opening) {
 			continue
 		}
 		w := known
-		if s.unknown.Remove(o.Number); o.Versions == nil {
+		if o.Versions == nil {
 			w = unknown
-			s.unknown.Add(o.Number)
 		}
 		w.slots.Add(o.Number)
 		s.opening[o.Number] = w
@@ -60,6 +59,17 @@ func (s *slotCalls) expect(owned []slot.Owned) (waits []*opening) {
 		}
 	}
 	return waits
+}
+
+// owned records whether the versions of slots that come are known.
+func (s *slotCalls) owned(owned []slot.Owned) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range owned {
+		if s.unknown.Remove(o.Number); o.Versions == nil {
+			s.unknown.Add(o.Number)
+		}
+	}
 }
 
 // opened ends a wait. It opens the slots that are still part of the wait, and returns them.

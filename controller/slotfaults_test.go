@@ -254,7 +254,7 @@ func TestS2_AWriteThatASelectorHides(t *testing.T) {
 			synctest.Wait()
 			versions, err := s.Drain(w.ctx, slotsOf("a"))
 			fatal(t, err)
-			if versions["configmaps"] != version {
+			if versions[`configmaps with "app=web" and ""`] != version {
 				t.Errorf("the versions are %v, want %q", versions, version)
 			}
 			if hidden, err = w.client.CoreV1().ConfigMaps("a").Get(w.ctx, "hidden", metav1.GetOptions{}); err != nil {

@@ -103,6 +103,7 @@ func (c *Controller[T]) serve(owned []slot.Owned) {
 	for _, o := range owned {
 		c.barrier.reached(o.Number, o.Versions) // the next owner has to reach them too
 	}
+	c.slots.owned(owned)
 	if r := c.current(); r != nil {
 		r.serve(owned)
 	}
@@ -111,7 +112,8 @@ func (c *Controller[T]) serve(owned []slot.Owned) {
 func (c *Controller[T]) pause(slots slot.Set) (known bool) { return c.slots.close(slots) }
 
 // drain waits until no call for slots runs, and the caches show the writes of such calls. It
-// returns the newest versions by resource. If the term is closed, it waits for the calls alone.
+// returns the newest versions by resource and selection. If the term is closed, it waits for the
+// calls alone.
 func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[string]string, error) {
 	if !c.slots.awaitIdle(ctx, slots) {
 		return nil, fmt.Errorf("%w: %w", ErrCallsRunning, context.Cause(ctx))
@@ -121,7 +123,8 @@ func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[
 	held := map[string]bool{}
 	defer func() {
 		for key := range held {
-			c.barrier.release(key) // no call waits for it
+			c.barrier.release(key)
+			c.wake(key) // by UID, a call for another object of the key, in another slot, may wait too
 		}
 	}()
 	for t != nil && t.Err() == nil {
@@ -130,6 +133,8 @@ func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[
 			if parked, _ := c.barrier.hold(key); parked { // and the server is asked when it is due
 				held[key] = true
 				open++
+			} else {
+				c.wake(key)
 			}
 		}
 		if open == 0 {

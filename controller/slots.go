@@ -150,6 +150,7 @@ func (s *Slots) add(c slotted) {
 	s.mu.Unlock()
 	if term != nil {
 		c.setDefaultTerm(term)
+		c.serve(s.serving())
 	}
 }
 

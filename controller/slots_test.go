@@ -231,7 +231,7 @@ func TestS2_VersionsOfASlotByUID(t *testing.T) {
 		for _, name := range names {
 			got, err := s.Drain(w.ctx, slots[name])
 			fatal(t, err)
-			if got["configmaps"] != want[name] {
+			if got["configmaps held"] != want[name] {
 				t.Errorf("the slot of the object that was %s has the versions %v, want %q", name, got, want[name])
 			}
 		}

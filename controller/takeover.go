@@ -4,9 +4,11 @@ import (
 	"context"
 	"log/slog"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/written"
 )
 
 const (
@@ -45,7 +47,7 @@ func (r *run[T]) takeOver() {
 	r.tookOver = known && r.ctx.Err() == nil
 }
 
-// reach waits, bounded, until the caches have reached versions by resource; the server's versions,
+// reach waits, bounded, until the caches have reached versions by part; the server's versions,
 // if these are not known. It returns the versions that the next owner has to reach too, and whether
 // these are all.
 func (r *run[T]) reach(versions map[string]string, known bool) (map[string]string, bool) {
@@ -67,56 +69,57 @@ func (r *run[T]) reach(versions map[string]string, known bool) (map[string]strin
 	return versions, known
 }
 
-// leaveOutUnseen removes the server's versions that informers with a selection may never see.
+// leaveOutUnseen removes the server's versions that informers have not seen, or that those of the next
+// owner may never see: the last changes may be of other resources, or of objects that are not selected.
 func (r *run[T]) leaveOutUnseen(versions map[string]string) {
 	for _, f := range r.c.all() {
-		if f.Selects() || f.informer.Health().Sharded {
-			delete(versions, f.resource().GroupResource().String())
+		mayHide := f.Selects() || f.informer.Health().Sharded
+		for _, namespace := range f.namespaces() {
+			part := f.part(namespace)
+			if reached, _ := f.Reached(namespace); mayHide || !written.Reaches(reached, versions[part]) {
+				delete(versions, part)
+			}
 		}
 	}
 }
 
-// catchUp waits, for bound at most, until the informers that hold a resource have reached its
-// version. It returns those that have not. Resources are named as in "deployments.apps".
+// catchUp waits, for bound at most, until the informers have reached the versions of their parts. It
+// returns those that have not.
 func (r *run[T]) catchUp(versions map[string]string, bound time.Duration) (behind []string) {
-	began := time.Now()
+	ctx, cancel := context.WithTimeout(r.ctx, bound)
+	defer cancel()
 	for _, f := range r.c.all() {
-		version := versions[f.resource().GroupResource().String()]
-		if version == "" || f.optional {
-			continue
+		for _, namespace := range f.namespaces() {
+			version := versions[f.part(namespace)]
+			if version != "" && !f.isAbsent() && !f.awaitVersion(ctx, namespace, version) {
+				behind = append(behind, f.Name())
+			}
 		}
-		wait := bound
-		if len(f.informer.Namespaces()) > 1 { // each of them has to reach it, also a quiet one
-			wait = min(bound, crashWait)
-		}
-		ctx, cancel := context.WithDeadline(r.ctx, began.Add(wait))
-		if f.informer.WaitFor(ctx, version) != nil {
-			behind = append(behind, f.Name())
-		}
-		cancel()
 	}
-	return behind
+	return slices.Compact(behind)
 }
 
-// newest returns the server's version of each resource of the informers that calls wait for, and
-// whether all of them are known.
+// newest returns the server's version for each informer that calls wait for, by part, and whether all
+// of them are known.
 func (r *run[T]) newest() (versions map[string]string, known bool) {
 	ctx, cancel := context.WithTimeout(r.ctx, crashWait)
 	defer cancel()
 	versions, known = map[string]string{}, true
 	for _, f := range r.c.all() {
 		gvr := f.resource()
-		if gvr.Empty() || f.optional {
+		if gvr.Empty() || f.isAbsent() {
 			continue
 		}
 		version, err := r.c.o.Guard.Newest(ctx, gvr)
 		if err != nil {
 			r.c.o.Logger.Info("the version of a resource is not known, and is not waited for",
 				"informer", f.Name(), "error", err)
-			known = false
+			known = known && f.optional
 			continue
 		}
-		versions[gvr.GroupResource().String()] = version
+		for _, namespace := range f.namespaces() {
+			versions[f.part(namespace)] = version
+		}
 	}
 	return versions, known
 }
@@ -164,19 +167,19 @@ func (r *run[T]) handOver() {
 // noSlot is in place of a slot for controllers without slots.
 const noSlot = -1
 
-// newestVersions are the newest versions that were written or waited for, by slot and resource. Those of
+// newestVersions are the newest versions that were written or waited for, by slot and part. Those of
 // noSlot are for all. Others differ by slot, as a server that selects slots does not show the writes of
 // one to the owner of another.
 type newestVersions map[int]map[string]string
 
-func (v newestVersions) raise(slot int, resource, version string) {
+func (v newestVersions) raise(slot int, part, version string) {
 	if v[slot] == nil {
 		v[slot] = map[string]string{}
 	}
-	raise(v[slot], resource, version)
+	raise(v[slot], part, version)
 }
 
-// written returns the newest versions that were written and show in the caches, by resource: those of
+// written returns the newest versions that were written and show in the caches, by part: those of
 // some slots, and those for all.
 func (b *barrier[T]) written(slots slot.Set) map[string]string {
 	b.mu.Lock()
@@ -184,8 +187,8 @@ func (b *barrier[T]) written(slots slot.Set) map[string]string {
 	versions := map[string]string{} // not nil: they are known
 	maps.Copy(versions, b.newest[noSlot])
 	for n := range slots.Slots() {
-		for resource, version := range b.newest[n] {
-			raise(versions, resource, version)
+		for part, version := range b.newest[n] {
+			raise(versions, part, version)
 		}
 	}
 	return versions
@@ -195,8 +198,8 @@ func (b *barrier[T]) written(slots slot.Set) map[string]string {
 func (b *barrier[T]) reached(slot int, versions map[string]string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for resource, version := range versions {
-		b.newest.raise(slot, resource, version)
+	for part, version := range versions {
+		b.newest.raise(slot, part, version)
 	}
 }
 

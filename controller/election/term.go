@@ -37,15 +37,16 @@ func (e *Elector) newTerm(ctx context.Context, identity string, sent lease.Insta
 	}
 }
 
-// HandOver returns the versions by resource that the last holder gave to [Term.SetHandOver], and
-// reports whether it released the Lease with them. After a crash there are none.
+// HandOver returns the versions by resource and selection that the last holder gave to
+// [Term.SetHandOver], and reports whether it released the Lease with them. After a crash there are
+// none.
 func (t *Term) HandOver() (versions map[string]string, ok bool) {
 	return maps.Clone(t.received), t.received != nil
 }
 
-// SetHandOver keeps the newest versions by resource for the next holder. They are written with the
-// release. SetHandOver returns an error for too many of them, and the next holder then receives
-// none.
+// SetHandOver keeps the newest versions by resource and selection for the next holder. They are
+// written with the release. SetHandOver returns an error for too many of them, and the next holder
+// then receives none.
 func (t *Term) SetHandOver(versions map[string]string) error {
 	err := checkHandOver(versions)
 	if err != nil {

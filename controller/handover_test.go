@@ -1,0 +1,302 @@
+package controller_test
+
+import (
+	"context"
+	"maps"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// TestS2_AWriteOutsideOfTheNamespace: the informer is of one namespace, and the call copies an object to
+// another one. No watch of the next owner shows that write.
+func TestS2_AWriteOutsideOfTheNamespace(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		create(w, configMap("b", "copy"))
+		a, b := process("a", slot.Namespace), process("b", slot.Namespace)
+		var log calls
+		start := func(p *replica, writes bool) {
+			i, err := tidings.For[*corev1.ConfigMap](p.factory, tidings.Selection{Namespace: "a"})
+			fatal(t, err)
+			p.begins(slot.All(), control(p.world, i, options{Slots: p.s}, func(ctx context.Context, r request) (controller.Result, error) {
+				log.add("%s", r.Key)
+				if !writes {
+					return controller.Result{}, nil
+				}
+				o, err := p.client.CoreV1().ConfigMaps("b").Get(ctx, "copy", getNow)
+				fatal(t, err)
+				_, err = p.client.CoreV1().ConfigMaps("b").Update(ctx, withState(o, "1"), updateNow)
+				return controller.Result{}, err
+			}))
+		}
+		start(a, true)
+		start(b, false)
+		a.takes(slotsOf("a"), map[string]string{})
+		time.Sleep(100 * time.Millisecond)
+		if gap := gapOfHandOver(a, b, slotsOf("a"), &log); gap > time.Second {
+			t.Errorf("the hand-over took %v", gap)
+		}
+	})
+}
+
+// TestS2_AHiddenWriteWithoutAnAnswer: a label selector hides the write, whose outcome is not known at first.
+func TestS2_AHiddenWriteWithoutAnAnswer(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		shown := configMap("a", "x")
+		shown.Labels = map[string]string{"app": "web"}
+		create(w, shown)
+		create(w, configMap("a", "hidden"))
+		a, b := process("a", slot.Namespace), process("b", slot.Namespace)
+		var log calls
+		start := func(p *replica, writes bool) {
+			i, err := tidings.For[*corev1.ConfigMap](p.factory, tidings.Selection{Labels: "app=web"})
+			fatal(t, err)
+			p.begins(slot.All(), control(p.world, i, options{Slots: p.s}, func(ctx context.Context, r request) (controller.Result, error) {
+				log.add("%s", r.Key)
+				if !writes {
+					return controller.Result{}, nil
+				}
+				o, err := p.client.CoreV1().ConfigMaps("a").Get(ctx, "hidden", getNow)
+				fatal(t, err)
+				p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(o, "1"), updateNow) //nolint:errcheck
+				return controller.Result{}, nil
+			}))
+		}
+		w.server.Inject(apisim.Match{Verb: "update", Times: 1}, apisim.RefuseApplied(500))
+		start(a, true)
+		start(b, false)
+		a.takes(slotsOf("a"), map[string]string{})
+		time.Sleep(100 * time.Millisecond)
+		if gap := gapOfHandOver(a, b, slotsOf("a"), &log); gap > time.Second {
+			t.Errorf("the hand-over took %v", gap)
+		}
+	})
+}
+
+// TestS2_ADeletedCollection: the version of a deleted collection is that of the server. No event has it
+// if another resource was written last.
+func TestS2_ADeletedCollection(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		create(w, secret("a", "s"))
+		a, b := process("a", slot.Namespace), process("b", slot.Namespace)
+		var log calls
+		start := func(p *replica, writes bool) {
+			p.begins(slot.All(), newController(p.world, options{Slots: p.s, Secondaries: []secondary{
+				controller.Reads[*corev1.ConfigMap](informer[*corev1.Secret](p.world)),
+			}}, func(ctx context.Context, r request) (controller.Result, error) {
+				log.add("%s", r.Key)
+				if !writes {
+					return controller.Result{}, nil
+				}
+				err := p.client.CoreV1().Secrets("a").DeleteCollection(ctx, deleteNow, metav1.ListOptions{})
+				create(w, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other"}}) // by others
+				return controller.Result{}, err
+			}))
+		}
+		start(a, true)
+		start(b, false)
+		a.takes(slotsOf("a"), map[string]string{})
+		time.Sleep(100 * time.Millisecond)
+		if gap := gapOfHandOver(a, b, slotsOf("a"), &log); gap > time.Second {
+			t.Errorf("the hand-over took %v", gap)
+		}
+	})
+}
+
+// TestS2_TwoInformersOfAResource: a controller divided by UID also reads all objects of its type. The
+// server selects slots. A write in one slot is no version that the owner of another one waits for.
+func TestS2_TwoInformersOfAResource(t *testing.T) {
+	for name, reads := range map[string]bool{"one": false, "two": true} {
+		t.Run(name, func(t *testing.T) {
+			withReplicas(t, apisim.Options{ShardedListAndWatch: true}, func(w *world, process func(string, slot.Key) *replica) {
+				written := create(w, configMap("a", "written"))
+				var moved *corev1.ConfigMap
+				for moved = create(w, configMap("a", "moved")); slotOfUID(moved) == slotOfUID(written); {
+					deleted(w, "a", "moved")
+					moved = create(w, configMap("a", "moved"))
+				}
+				a, b := process("a", slot.UID), process("b", slot.UID)
+				var log calls
+				start := func(p *replica, slots slot.Set, writes bool) {
+					i, err := tidings.For[*corev1.ConfigMap](p.factory, tidings.Selection{Slots: p.s.Held()})
+					fatal(t, err)
+					o := options{Slots: p.s}
+					if reads {
+						o.Secondaries = []secondary{controller.Reads[*corev1.ConfigMap](informer[*corev1.ConfigMap](p.world))}
+					}
+					p.begins(slots, control(p.world, i, o, func(ctx context.Context, r request) (controller.Result, error) {
+						log.add("%s", r.Key)
+						if !writes || r.Name() != "written" || r.Object.Data != nil {
+							return controller.Result{}, nil
+						}
+						_, err := p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "1"), updateNow)
+						return controller.Result{}, err
+					}))
+				}
+				both := slotOfUID(moved).Union(slotOfUID(written))
+				start(a, both, true)
+				start(b, slotOfUID(moved), false)
+				time.Sleep(time.Second)
+				a.takes(both, map[string]string{})
+				time.Sleep(100 * time.Millisecond)
+				if gap := gapOfHandOver(a, b, slotOfUID(moved), &log); gap > time.Second {
+					t.Errorf("the hand-over took %v", gap)
+				}
+			})
+		})
+	}
+}
+
+// TestS2_SeveralNamespaces: the watch of the next owner lags for three seconds.
+func TestS2_SeveralNamespaces(t *testing.T) {
+	for name, selection := range map[string]tidings.Selection{
+		"all": {}, "one": {Namespace: "a"}, "two": {Namespaces: []string{"a", "b"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+				create(w, configMap("a", "x"))
+				a, b := process("a", slot.Namespace), process("b", slot.Namespace)
+				var log calls
+				start := func(p *replica) {
+					i, err := tidings.For[*corev1.ConfigMap](p.factory, selection)
+					fatal(t, err)
+					p.begins(slot.All(), control(p.world, i, options{Slots: p.s}, func(ctx context.Context, r request) (controller.Result, error) {
+						log.add("%q", r.Object.Data["state"])
+						if r.Object.Data != nil {
+							return controller.Result{}, nil
+						}
+						_, err := p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "1"), updateNow)
+						return controller.Result{}, err
+					}))
+				}
+				start(a)
+				start(b)
+				b.instance.SetLag(3 * time.Second)
+				a.takes(slotsOf("a"), map[string]string{})
+				time.Sleep(10 * time.Millisecond)
+				versions := a.leaves(slotsOf("a"))
+				log.take()
+				b.takes(slotsOf("a"), versions)
+				time.Sleep(time.Minute)
+				got := log.take()
+				if len(got) == 0 || got[0] != `"1"` {
+					t.Errorf("calls %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestS2_ABackupBetweenRuns: the server is restored while this process does not lead the controller. It
+// must not leave versions of the old history to the next leader.
+func TestS2_ABackupBetweenRuns(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		p := process("a", slot.Namespace)
+		m, err := controller.NewManager(p.factory, controller.ManagerOptions{Slots: p.s, Guard: p.guard, Logger: discard})
+		fatal(t, err)
+		writes := true
+		c := newController(p.world, options{Name: "single"}, func(ctx context.Context, r request) (controller.Result, error) {
+			if !writes {
+				return controller.Result{}, nil
+			}
+			_, err := p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "1"), updateNow)
+			writes = false
+			return controller.Result{}, err
+		})
+		fatal(t, m.AddController(c))
+		stop := run(p.world, m)
+		fatal(t, p.s.Warm(p.ctx, slot.Of(1)))
+		p.s.Begin(p.term)
+		fatal(t, p.s.Prepare(p.ctx, "single"))
+		backup := w.server.Snapshot()
+		for range 100 {
+			create(w, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "b", GenerateName: "x"}})
+		}
+		p.s.Lead("single", map[string]string{})
+		time.Sleep(time.Second)
+		left, err := p.s.Resign(p.ctx, "single")
+		fatal(t, err)
+		w.server.Rewind(backup)
+		time.Sleep(time.Hour)
+		// The group has ended all memberships: nobody knows the versions.
+		term := newTerm()
+		p.s.Begin(term)
+		p.s.Lead("single", nil)
+		time.Sleep(10 * time.Second)
+		now, err := p.s.Resign(p.ctx, "single")
+		fatal(t, err)
+		_, at, err := w.server.List(w.ctx, configMaps, "")
+		fatal(t, err)
+		t.Logf("%v before; %v after, the server is at %s", left, now, at)
+		if maps.Equal(left, now) {
+			t.Errorf("the next leader is to wait for %v, and the server is at %s", now, at)
+		}
+		fatal(t, stop())
+	})
+}
+
+// TestS2_TwoControllersOfAResource: one controller of the group has all ConfigMaps, and another one has
+// those with a label. No watch of the latter shows the write of the former.
+func TestS2_TwoControllersOfAResource(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		labelled := configMap("a", "labelled")
+		labelled.Labels = map[string]string{"app": "web"}
+		create(w, labelled)
+		a, b := process("a", slot.Namespace), process("b", slot.Namespace)
+		var log, other calls
+		begins := func(p *replica) {
+			web, err := tidings.For[*corev1.ConfigMap](p.factory, tidings.Selection{Labels: "app=web"})
+			fatal(t, err)
+			p.begins(slot.All(),
+				control(p.world, web, options{Name: "web", Slots: p.s}, isCalled(&log)),
+				newController(p.world, options{Name: "all", Slots: p.s}, func(ctx context.Context, r request) (controller.Result, error) {
+					other.add("%s", r.Key)
+					if r.Name() != "x" || r.Object.Data != nil {
+						return controller.Result{}, nil
+					}
+					_, err := p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "1"), updateNow)
+					return controller.Result{}, err
+				}))
+		}
+		begins(a)
+		begins(b)
+		a.takes(slotsOf("a"), map[string]string{})
+		time.Sleep(100 * time.Millisecond)
+		if gap := gapOfHandOver(a, b, slotsOf("a"), &log); gap > time.Second {
+			t.Errorf("the hand-over took %v", gap)
+		}
+	})
+}
+
+// TestS2_ASlotOfACrashWhoseControllerComesLater: a slot whose versions are not known is served, and
+// drained before a controller that was made later has asked the server.
+func TestS2_ASlotOfACrashWhoseControllerComesLater(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		p := process("a", slot.Namespace)
+		var log calls
+		p.begins(slot.All(), newController(p.world, options{Name: "first", Slots: p.s}, isCalled(&log)))
+		p.takes(slotsOf("a"), nil) // after a crash
+		time.Sleep(10 * time.Second)
+		secrets := informer[*corev1.Secret](p.world) // as by a manager, once the server serves what the controller requires
+		control(p.world, secrets, controller.Options[*corev1.Secret]{Name: "second", Slots: p.s},
+			func(context.Context, controller.Request[*corev1.Secret]) (controller.Result, error) {
+				return controller.Result{}, nil
+			})
+		versions := p.leaves(slotsOf("a"))
+		if versions != nil && versions["secrets"] == "" {
+			t.Errorf("the versions %v count as known, and nobody has asked for that of the Secrets", versions)
+		}
+	})
+}

@@ -1,0 +1,116 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// replica is one process with an API server of its own before the common storage.
+type replica struct {
+	*world
+	instance *apisim.Instance
+	s        *controller.Slots
+	term     *testTerm
+}
+
+// withReplicas runs a test with processes that have a lag each.
+func withReplicas(t *testing.T, o apisim.Options, test func(w *world, process func(name string, by slot.Key) *replica)) {
+	synctest.Test(t, func(t *testing.T) {
+		server := o.Start(t)
+		ctx, stop := context.WithCancel(t.Context())
+		w := &world{T: t, ctx: ctx, server: server}
+		for _, name := range []string{"a", "b"} {
+			create(w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+		var all []*replica
+		process := func(name string, by slot.Key) *replica {
+			instance := server.AddInstance()
+			config := instance.Config()
+			config.UserAgent, config.QPS = name, -1
+			factory, err := tidings.NewFactory(config, tidings.FactoryOptions{
+				Logger: slog.New(slog.DiscardHandler), Transport: tidings.Transport{NoStreamedLists: true},
+			})
+			fatal(t, err)
+			guard, err := controller.NewGuard(config, controller.GuardOptions{})
+			fatal(t, err)
+			client, err := kubernetes.NewForConfig(guard.Config())
+			fatal(t, err)
+			p := &replica{&world{t, ctx, server, factory, guard, client}, instance, controller.NewSlots(by), newTerm()}
+			all = append(all, p)
+			return p
+		}
+		defer func() {
+			for _, p := range all {
+				p.term.end(errors.New("the test is over"))
+				p.s.Drain(ctx, slot.All()) //nolint:errcheck
+			}
+			stop()
+			for _, p := range all {
+				fatal(t, p.factory.Shutdown(context.Background()))
+			}
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}()
+		test(w, process)
+	})
+}
+
+// begins runs a controller of the process, and begins its membership with some slots warm.
+func (p *replica) begins(slots slot.Set, controllers ...interface{ Run(context.Context) error }) {
+	p.Helper()
+	fatal(p.T, p.factory.Start(p.ctx))
+	for _, c := range controllers {
+		go c.Run(p.ctx) //nolint:errcheck
+	}
+	p.s.Begin(p.term)
+	fatal(p.T, p.s.Warm(p.ctx, slots))
+}
+
+// takes gives slots with versions to the process.
+func (p *replica) takes(slots slot.Set, versions map[string]string) {
+	var all []slot.Owned
+	for n := range slots.Slots() {
+		all = append(all, slot.Owned{Number: n, Epoch: 2, Versions: versions})
+	}
+	p.s.Serve(all)
+}
+
+// leaves takes slots from the process, and returns the versions that it leaves.
+func (p *replica) leaves(slots slot.Set) map[string]string {
+	p.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
+	defer cancel()
+	versions, err := p.s.Drain(ctx, slots)
+	fatal(p.T, err)
+	p.s.Drop(slots)
+	return versions
+}
+
+// gapOfHandOver hands slots from a to b, and returns the time until b calls.
+func gapOfHandOver(a, b *replica, slots slot.Set, log *calls) time.Duration {
+	a.Helper()
+	versions := a.leaves(slots)
+	log.take()
+	began := time.Now()
+	b.takes(slots, versions)
+	for time.Since(began) < time.Minute {
+		time.Sleep(100 * time.Millisecond)
+		if got := log.take(); len(got) > 0 {
+			break
+		}
+	}
+	return time.Since(began)
+}

@@ -1,0 +1,168 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// TestS2_AHandOverSoonAfterACrash: a process gets a slot whose last owner has crashed, and gives it to
+// another one a few seconds later. Meanwhile objects of other resources change, as Leases always do.
+func TestS2_AHandOverSoonAfterACrash(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		a, b := process("a", slot.Namespace), process("b", slot.Namespace)
+		var log calls
+		a.begins(slot.All(), newController(a.world, options{Slots: a.s}, isCalled(&log)))
+		b.begins(slot.All(), newController(b.world, options{Slots: b.s}, isCalled(&log)))
+		time.Sleep(5 * time.Second)
+		create(w, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other"}})
+		a.takes(slotsOf("a"), nil)
+		time.Sleep(5 * time.Second)
+		log.expect(t, "a/x")
+		if gap := gapOfHandOver(a, b, slotsOf("a"), &log); gap > 1500*time.Millisecond {
+			t.Errorf("the planned hand-over took %v", gap)
+		}
+	})
+}
+
+// TestS2_ALeaderWhoseHandOverWasTakenBack: the call of a controller that is led singly runs longer than
+// the hand-over may take. The hand-over is taken back, and the process leaves before the call has ended.
+func TestS2_ALeaderWhoseHandOverWasTakenBack(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		p := process("a", slot.Namespace)
+		m, err := controller.NewManager(p.factory, controller.ManagerOptions{Slots: p.s, Guard: p.guard, Logger: discard})
+		fatal(t, err)
+		version := ""
+		c := newController(p.world, options{Name: "single", StopGrace: time.Minute}, func(ctx context.Context, r request) (controller.Result, error) {
+			if r.Object.Data != nil {
+				return controller.Result{}, nil
+			}
+			time.Sleep(40 * time.Second)
+			o, err := p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "1"), updateNow)
+			fatal(t, err)
+			version = o.ResourceVersion
+			return controller.Result{}, nil
+		})
+		fatal(t, m.AddController(c))
+		stop := run(p.world, m)
+		fatal(t, p.s.Warm(p.ctx, slot.Of(1)))
+		p.s.Begin(p.term)
+		fatal(t, p.s.Prepare(p.ctx, "single"))
+		given := map[string]string{"configmaps": "1"}
+		p.s.Lead("single", given)
+		time.Sleep(time.Second)
+		ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
+		defer cancel()
+		if _, err := p.s.Resign(ctx, "single"); !errors.Is(err, controller.ErrCallsRunning) {
+			t.Fatal(err)
+		}
+		p.s.Lead("single", given) // the hand-over was taken back
+		time.Sleep(time.Second)
+		left, err := p.s.Resign(p.ctx, "single")
+		fatal(t, err)
+		if left != nil && left["configmaps"] != version {
+			t.Errorf("the next leader is to wait for %v, and the call has written %s", left, version)
+		}
+		fatal(t, stop())
+	})
+}
+
+// TestS2_ADeletionThatShowsInTheNextRun: the cache of the leader lags. Its hand-over is taken back; in
+// the next run the deletion of the last one shows.
+func TestS2_ADeletionThatShowsInTheNextRun(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		create(w, secret("a", "child"))
+		p := process("a", slot.Namespace)
+		m, err := controller.NewManager(p.factory, controller.ManagerOptions{Slots: p.s, Guard: p.guard, Logger: discard})
+		fatal(t, err)
+		secrets := informer[*corev1.Secret](p.world)
+		w.server.Inject(apisim.Match{Verb: "watch", Resource: "secrets"}, apisim.Stall(apisim.EachFrame, 5*time.Second))
+		c := newController(p.world, options{Name: "single", Secondaries: []secondary{
+			controller.Reads[*corev1.ConfigMap](secrets),
+		}}, func(ctx context.Context, r request) (controller.Result, error) {
+			if _, err := secrets.Lister().Get("a/child"); err != nil {
+				return controller.Result{}, nil
+			}
+			return controller.Result{}, p.client.CoreV1().Secrets("a").Delete(ctx, "child", deleteNow)
+		})
+		fatal(t, m.AddController(c))
+		stop := run(p.world, m)
+		fatal(t, p.s.Warm(p.ctx, slot.Of(1)))
+		p.s.Begin(p.term)
+		fatal(t, p.s.Prepare(p.ctx, "single"))
+		p.s.Lead("single", map[string]string{})
+		time.Sleep(100 * time.Millisecond)
+		ctx, cancel := context.WithTimeout(p.ctx, time.Second)
+		defer cancel()
+		if _, err := p.s.Resign(ctx, "single"); err == nil {
+			t.Fatal("the controller has resigned")
+		}
+		p.s.Lead("single", map[string]string{}) // the hand-over was taken back
+		time.Sleep(20 * time.Second)
+		left, err := p.s.Resign(p.ctx, "single")
+		fatal(t, err)
+		if left != nil && left["secrets"] == "" {
+			t.Errorf("the next leader is to wait for %v: the deletion is not in it", left)
+		}
+		fatal(t, stop())
+	})
+}
+
+// TestS2_AnOptionalSecondary is synced in both processes. That of the next owner lags.
+func TestS2_AnOptionalSecondary(t *testing.T) {
+	for name, optional := range map[string]bool{"optional": true, "not optional": false} {
+		t.Run(name, func(t *testing.T) {
+			withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+				create(w, configMap("a", "x"))
+				create(w, secret("a", "child"))
+				a, b := process("a", slot.Namespace), process("b", slot.Namespace)
+				var log calls
+				begins := func(p *replica) {
+					secrets := informer[*corev1.Secret](p.world)
+					s := controller.Reads[*corev1.ConfigMap](secrets)
+					if optional {
+						s = s.Optional()
+					}
+					p.begins(slot.All(), newController(p.world, options{Slots: p.s, Secondaries: []secondary{s}},
+						func(ctx context.Context, r request) (controller.Result, error) {
+							o, err := secrets.Lister().Get("a/child")
+							fatal(t, err)
+							log.add("%v", o.Labels["seen"])
+							if o.Labels != nil {
+								return controller.Result{}, nil
+							}
+							o = o.DeepCopy()
+							o.Labels = map[string]string{"seen": "yes"}
+							_, err = p.client.CoreV1().Secrets("a").Update(ctx, o, updateNow)
+							return controller.Result{}, err
+						}))
+				}
+				begins(a)
+				begins(b)
+				time.Sleep(5 * time.Second)
+				b.instance.SetLag(3 * time.Second)
+				a.takes(slotsOf("a"), map[string]string{})
+				time.Sleep(100 * time.Millisecond)
+				log.expect(t, "")
+				versions := a.leaves(slotsOf("a"))
+				log.take()
+				b.takes(slotsOf("a"), versions)
+				time.Sleep(time.Minute)
+				if got := log.take(); len(got) == 0 || got[0] != "yes" {
+					t.Errorf("with %v, calls see %q", versions, got)
+				}
+			})
+		})
+	}
+}
