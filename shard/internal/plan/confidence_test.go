@@ -158,3 +158,51 @@ func (g *group) drive(trust map[protocol.ID]Confidence) (n int) {
 		}
 	}
 }
+
+func TestS4_ALeaverGivesItsEntriesAwayWhateverIsAvoided(t *testing.T) {
+	g := newGroup(t, 1)
+	g.join("a", "1")
+	g.join("b", "1")
+	g.inherit()
+	g.Avoid = func(protocol.Move) bool { return true }
+	g.leave("a")
+	g.settle()
+	if owned := g.owned(); owned["b"] != 256 {
+		t.Errorf("the members own %v", owned)
+	}
+}
+
+func TestS3_SoundNextOwnersInherit(t *testing.T) {
+	g := newGroup(t, 1)
+	g.join("a", "1")
+	g.join("b", "1")
+	for i := range g.Entries {
+		g.Entries[i] = protocol.Entry{Owner: "ended", Next: "b"}
+	}
+	for confidence, want := range map[Confidence]protocol.ID{Sound: "b", OnTrial: "a", Doubtful: "a"} {
+		g.trust(map[protocol.ID]Confidence{"b": confidence})
+		if heirs := g.Heirs(g.isGone); len(heirs) != 256 || heirs[7] != want {
+			t.Errorf("with confidence %d, entry 7 of %d goes to %q", confidence, len(heirs), heirs[7])
+		}
+	}
+}
+
+func TestS5_MembersThatServeNothingGetTheirShare(t *testing.T) {
+	g := newGroup(t, 1)
+	g.join("a", "1")
+	g.inherit()
+	g.join("b", "1")
+	g.fail("a")
+	g.trust(map[protocol.ID]Confidence{"a": Doubtful})
+	proven := false
+	g.Unproven = func(protocol.ID) bool { return !proven }
+	g.settle()
+	if owned := g.owned(); owned["b"] != 128 {
+		t.Errorf("the members own %v", owned)
+	}
+	proven = true
+	g.settle()
+	if owned := g.owned(); owned["b"] != 256 {
+		t.Errorf("the members own %v later", owned)
+	}
+}
