@@ -123,8 +123,18 @@ func (f *follower[T]) awaitVersion(ctx context.Context, namespace, version strin
 	return false
 }
 
-// isAbsent reports whether the server may not serve the type, so that nothing is waited for.
-func (f *follower[T]) isAbsent() bool { return f.optional && !f.informer.HasSynced() }
+// isAbsent reports whether calls do without an informer: it is optional, and the server may not serve
+// its type.
+func (f *follower[T]) isAbsent() bool {
+	return f.optional && (!f.informer.HasSynced() || f.failsForLong())
+}
+
+// failsForLong reports whether the informer has failed to list and watch for longer than a key of a
+// slot in order may wait.
+func (f *follower[T]) failsForLong() bool {
+	h := f.informer.Health()
+	return h.Failures > 0 && !h.FailingSince.IsZero() && time.Since(h.FailingSince) > lateAfter
+}
 
 // holds reports whether the informer holds the objects of a group and resource.
 func (f *follower[T]) holds(r schema.GroupResource) bool {

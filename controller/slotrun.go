@@ -177,12 +177,8 @@ func (r *run[T]) isCurrent() bool {
 	return r.stale.Load() == nil && !r.isTermOver() && !slices.ContainsFunc(r.c.all(), (*follower[T]).isCutOff)
 }
 
-// isCutOff reports whether an informer that calls need has failed to list and watch for longer than a
-// key of a slot in order may wait.
-func (f *follower[T]) isCutOff() bool {
-	h := f.informer.Health()
-	return !f.optional && h.Failures > 0 && !h.FailingSince.IsZero() && time.Since(h.FailingSince) > lateAfter
-}
+// isCutOff reports whether calls need an informer that fails for long.
+func (f *follower[T]) isCutOff() bool { return !f.optional && f.failsForLong() }
 
 // isInOrder is the counterpart of report for a controller that is led as a whole: it reports
 // whether the controller is in order.

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/slot"
@@ -119,37 +120,42 @@ func TestS2_ADeletionThatShowsInTheNextRun(t *testing.T) {
 	})
 }
 
-// TestS2_AnOptionalSecondary is synced in both processes. That of the next owner lags.
-func TestS2_AnOptionalSecondary(t *testing.T) {
-	for name, optional := range map[string]bool{"optional": true, "not optional": false} {
+// labelsChild runs a controller of the process whose call labels the Secret a/child, and logs the label that
+// it has seen.
+func labelsChild(p *replica, log *calls, secondaryOf func(*tidings.Informer[*corev1.Secret]) secondary) {
+	secrets := informer[*corev1.Secret](p.world)
+	p.begins(slot.All(), newController(p.world, options{Slots: p.s, Secondaries: []secondary{secondaryOf(secrets)}},
+		func(ctx context.Context, r request) (controller.Result, error) {
+			o, err := secrets.Lister().Get("a/child")
+			fatal(p.T, err)
+			log.add("%v", o.Labels["seen"])
+			if o.Labels != nil {
+				return controller.Result{}, nil
+			}
+			o = o.DeepCopy()
+			o.Labels = map[string]string{"seen": "yes"}
+			_, err = p.client.CoreV1().Secrets("a").Update(ctx, o, updateNow)
+			return controller.Result{}, err
+		}))
+}
+
+func optional(secrets *tidings.Informer[*corev1.Secret]) secondary {
+	return controller.Reads[*corev1.ConfigMap](secrets).Optional()
+}
+
+// TestS2_ASecondaryThatLags is synced in both processes. That of the next owner lags.
+func TestS2_ASecondaryThatLags(t *testing.T) {
+	for name, secondaryOf := range map[string]func(*tidings.Informer[*corev1.Secret]) secondary{
+		"optional": optional, "not optional": controller.Reads[*corev1.ConfigMap, *corev1.Secret],
+	} {
 		t.Run(name, func(t *testing.T) {
 			withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
 				create(w, configMap("a", "x"))
 				create(w, secret("a", "child"))
 				a, b := process("a", slot.Namespace), process("b", slot.Namespace)
 				var log calls
-				begins := func(p *replica) {
-					secrets := informer[*corev1.Secret](p.world)
-					s := controller.Reads[*corev1.ConfigMap](secrets)
-					if optional {
-						s = s.Optional()
-					}
-					p.begins(slot.All(), newController(p.world, options{Slots: p.s, Secondaries: []secondary{s}},
-						func(ctx context.Context, r request) (controller.Result, error) {
-							o, err := secrets.Lister().Get("a/child")
-							fatal(t, err)
-							log.add("%v", o.Labels["seen"])
-							if o.Labels != nil {
-								return controller.Result{}, nil
-							}
-							o = o.DeepCopy()
-							o.Labels = map[string]string{"seen": "yes"}
-							_, err = p.client.CoreV1().Secrets("a").Update(ctx, o, updateNow)
-							return controller.Result{}, err
-						}))
-				}
-				begins(a)
-				begins(b)
+				labelsChild(a, &log, secondaryOf)
+				labelsChild(b, &log, secondaryOf)
 				time.Sleep(5 * time.Second)
 				b.instance.SetLag(3 * time.Second)
 				a.takes(slotsOf("a"), map[string]string{})
@@ -165,4 +171,26 @@ func TestS2_AnOptionalSecondary(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestS2_AnOptionalSecondaryThatFails is not waited for: the server refuses its lists and watches.
+func TestS2_AnOptionalSecondaryThatFails(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		create(w, secret("a", "child"))
+		a, b := process("a", slot.Namespace), process("b", slot.Namespace)
+		var log calls
+		labelsChild(a, &log, optional)
+		labelsChild(b, &log, optional)
+		time.Sleep(5 * time.Second)
+		w.server.Inject(apisim.Match{UserAgent: "b", Resource: "secrets"}, apisim.Refuse(403, 0))
+		w.server.CutConnections()
+		time.Sleep(5 * time.Minute)
+		a.takes(slotsOf("a"), map[string]string{})
+		time.Sleep(100 * time.Millisecond)
+		log.expect(t, "")
+		if gap := gapOfHandOver(a, b, slotsOf("a"), &log); gap > time.Second {
+			t.Errorf("the hand-over took %v", gap)
+		}
+	})
 }
