@@ -18,15 +18,15 @@ const askAfter = written.AskAfter
 // Its times are those of the barrier.
 type awaited struct {
 	written.Write
-	by     cache
-	of     *pending      // the key whose call has written
-	slot   int           // the slot of that call, or noSlot
-	at     time.Duration // the time at which it was recorded
-	sent   time.Duration // the time at which it was sent
-	shown  bool          // no wait: the cache shows it, or need not show it
-	echoed bool          // its event has come, or does not come any more
-	dated  bool          // the version of its event is recorded
-	asked  bool          // the server had to be asked for its outcome
+	by         cache
+	of         *pending      // the key whose call has written
+	slot       int           // the slot of that call, or noSlot
+	at         time.Duration // the time at which it was recorded
+	sent       time.Duration // the time at which it was sent
+	shown      bool          // no wait: the cache shows it, or need not show it
+	echoed     bool          // its event has come, or does not come any more
+	hasVersion bool          // the version of its event is recorded
+	asked      bool          // the server had to be asked for its outcome
 
 	nextOfKey, nextOfObject *awaited
 }

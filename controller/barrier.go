@@ -132,7 +132,7 @@ func (b *barrier[T]) await(w *awaited, came []change) {
 		for i := range came {
 			if came[i].objectID == w.id() && w.made(came[i]) {
 				came[i].writer, came[i].sent, w.echoed = w.of.key, w.sent, true
-				w.dated = came[i].version != ""
+				w.hasVersion = came[i].version != ""
 				now = came[i].came
 				b.shows(w, came[i].version)
 			}
@@ -197,7 +197,7 @@ func (b *barrier[T]) look(w *awaited, now time.Duration) {
 			if reached, ok := w.Reached(w.by); ok && written.Reaches(reached, w.Version) {
 				b.shows(w, w.Version)
 			}
-		case w.Gone && !w.dated: // the version of the end is not known, and is not later
+		case w.Gone && !w.hasVersion: // the version of the end is not known, and is not later
 			reached, _ := w.Reached(w.by)
 			b.shows(w, reached)
 		}
@@ -307,7 +307,7 @@ func (b *barrier[T]) event(ch *change) (wake []string) {
 		next = w.nextOfObject
 		p, open := w.of, w.of.open
 		if !w.echoed && w.made(*ch) {
-			ch.writer, ch.sent, w.echoed, w.dated = p.key, w.sent, true, ch.version != ""
+			ch.writer, ch.sent, w.echoed, w.hasVersion = p.key, w.sent, true, ch.version != ""
 			b.shows(w, ch.version)
 		} else if order, ok := delta.CompareDecimal(ch.version, w.Version); ok && order > 0 && !w.Gone {
 			w.echoed = true // the event does not come any more
@@ -437,7 +437,7 @@ func (b *barrier[T]) withoutVersion() (keys []string) {
 	for key, p := range b.keys {
 		b.prune(p)
 		for w := range p.writes() {
-			if !w.shown && (w.Gone || w.Unknown || w.by.Selects() && !w.Conflict) {
+			if !w.shown && (w.Gone || w.Unknown || !w.mustShow() && !w.Conflict) {
 				keys = append(keys, key)
 				break
 			}

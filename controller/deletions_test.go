@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
@@ -75,5 +76,36 @@ func TestS2_ADeletionWithoutAnAnswer(t *testing.T) {
 		b.takes(slotsOf("a"), versions)
 		time.Sleep(time.Minute)
 		log.expect(t, "none")
+	})
+}
+
+// TestC11_ADeletedCollectionAtTheEndOfATerm leaves its version, or that it is not known.
+func TestC11_ADeletedCollectionAtTheEndOfATerm(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		create(w, secret("a", "s"))
+		p := process("a", slot.Namespace)
+		done := make(chan struct{}, 9)
+		secrets := informer[*corev1.Secret](p.world)
+		c := newController(p.world, options{Secondaries: []secondary{controller.Reads[*corev1.ConfigMap](secrets)}},
+			func(ctx context.Context, r request) (controller.Result, error) {
+				p.instance.SetLag(time.Minute)
+				err := p.client.CoreV1().Secrets("a").DeleteCollection(ctx, deleteNow, metav1.ListOptions{})
+				done <- struct{}{}
+				return controller.Result{}, err
+			})
+		term := newTerm()
+		term.left, term.ok = map[string]string{}, true
+		stop := startTerm(p.world, c, handingTerm{term})
+		<-done
+		fatal(t, stop())
+		term.mu.Lock()
+		defer term.mu.Unlock()
+		if _, err := secrets.Lister().Get("a/s"); err != nil {
+			t.Fatal("the cache shows the deletion")
+		}
+		if term.reached != nil && term.reached["secrets"] == "" {
+			t.Errorf("the next holder is to wait for %v, and the Secrets are deleted", term.reached)
+		}
 	})
 }

@@ -35,7 +35,7 @@ type follower[T tidings.Object] struct {
 	lag       histogram.Histogram // from the sending of a write until the cache holds it
 	// Only the checks of the present run use the rest.
 	logged  *failure // of failures, the last one that was logged
-	reached string   // the last version of the cache
+	version string   // the last version of the cache
 }
 
 // informer is a *tidings.Informer of any type.
@@ -111,7 +111,7 @@ func (f *follower[T]) awaitVersion(ctx context.Context, namespace, version strin
 		return f.informer.WaitFor(ctx, version) == nil
 	}
 	for f.Over() == nil {
-		if reached, _ := f.Reached(namespace); written.Reaches(reached, version) {
+		if reached, held := f.Reached(namespace); !held || written.Reaches(reached, version) {
 			return true
 		}
 		select {

@@ -2,7 +2,9 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
 	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -298,5 +300,69 @@ func TestS2_ASlotOfACrashWhoseControllerComesLater(t *testing.T) {
 		if versions != nil && versions["secrets"] == "" {
 			t.Errorf("the versions %v count as known, and nobody has asked for that of the Secrets", versions)
 		}
+	})
+}
+
+// TestS2_ANamespaceThatGoesDuringTheWait: it is removed from the informer of the next owner.
+func TestS2_ANamespaceThatGoesDuringTheWait(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		create(w, configMap("b", "y"))
+		a, b := process("a", slot.Namespace), process("b", slot.Namespace)
+		var log calls
+		start := func(p *replica) *tidings.Informer[*corev1.ConfigMap] {
+			i, err := tidings.For[*corev1.ConfigMap](p.factory, tidings.Selection{Namespaces: []string{"a", "b"}})
+			fatal(t, err)
+			p.begins(slot.All(), control(p.world, i, options{Slots: p.s}, isCalled(&log)))
+			return i
+		}
+		start(a)
+		i := start(b)
+		time.Sleep(time.Second)
+		b.instance.SetLag(time.Minute)
+		y := configMap("b", "y")
+		y.Data = map[string]string{"state": "1"}
+		made := update(w, y)
+		time.Sleep(10 * time.Millisecond)
+		log.take()
+		began := time.Now()
+		b.takes(slotsOf("a"), map[string]string{"configmaps in b": made.ResourceVersion})
+		time.Sleep(100 * time.Millisecond)
+		fatal(t, i.RemoveNamespace("b"))
+		for len(log.take()) == 0 && time.Since(began) < time.Minute {
+			time.Sleep(100 * time.Millisecond)
+		}
+		if gap := time.Since(began); gap > time.Second {
+			t.Errorf("the wait took %v", gap)
+		}
+	})
+}
+
+// TestC11_AnElectionOfManyNamespaces ends in order, with versions that are too long for its Lease.
+func TestC11_AnElectionOfManyNamespaces(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ops"}})
+		var names []string
+		for i := range 400 {
+			names = append(names, fmt.Sprintf("%s-%03d", strings.Repeat("n", 56), i))
+			create(w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: names[i]}})
+			create(w, configMap(names[i], "x"))
+		}
+		m, err := controller.NewManager(w.factory, controller.ManagerOptions{
+			Guard: w.guard, Logger: discard, Election: &controller.Election{Namespace: "ops", Name: "test"},
+		})
+		fatal(t, err)
+		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespaces: names})
+		fatal(t, err)
+		fatal(t, m.AddController(control(w, i, options{}, func(ctx context.Context, r request) (controller.Result, error) {
+			if r.Object.Data != nil {
+				return controller.Result{}, nil
+			}
+			_, err := w.client.CoreV1().ConfigMaps(r.Namespace()).Update(ctx, withState(r.Object, "1"), updateNow)
+			return controller.Result{}, err
+		})))
+		stop := run(w, m)
+		time.Sleep(time.Minute)
+		fatal(t, stop())
 	})
 }

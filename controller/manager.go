@@ -322,7 +322,8 @@ func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
 	if t.Err() != nil && ctx.Err() != nil {
 		return nil // the term was lost: the elector waits for the next one
 	}
-	return errors.Join(err, t.SetHandOver(held.versions))
+	t.SetHandOver(held.versions) //nolint:errcheck // without versions the next holder asks the server
+	return err
 }
 
 // stragglers calls OnStragglers, or ends the process, as calls of a lost term still run.

@@ -286,13 +286,13 @@ func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
 		return false
 	}
 	version := f.Version()
-	if order, ok := delta.CompareDecimal(version, f.reached); ok && order < 0 {
+	if order, ok := delta.CompareDecimal(version, f.version); ok && order < 0 {
 		r.barrier.forgetVersions()
 		r.wake(r.barrier.forget(f))
 		all = true
 	}
 	if version != "" {
-		f.reached = version
+		f.version = version
 	}
 	if failed := f.failures.last.Load(); failed != f.logged {
 		f.logged = failed

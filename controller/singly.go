@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 )
 
@@ -18,12 +19,13 @@ type single struct {
 // ledTerm is the time in which this process leads a controller: a part of a membership.
 type ledTerm struct {
 	Term
-	before   *ledTerm          // the term whose hand-over was taken back; nil for none
 	left     map[string]string // the versions that the last leader left; nil: not known
 	resigned context.Context
 	resign   context.CancelFunc
-	started  bool // Manager.mu guards it, and over
-	over     bool // it has resigned
+	// before is the last term of the same membership in which a run has begun; nil without one, and
+	// once a run of this term has begun. Manager.mu guards it, and started.
+	before  *ledTerm
+	started bool
 
 	mu      sync.Mutex        // guards reached
 	reached map[string]string // at the end of the run; nil: not known
@@ -57,18 +59,24 @@ func (t *ledTerm) AfterFunc(f func()) (stop func() bool) {
 	return func() bool { defer cancel(); return unset() }
 }
 
-// outcome returns the versions that are left for the next leader: if no run has begun, those of the term
-// before, or of the last leader.
-func (t *ledTerm) outcome(hasRun bool) map[string]string {
-	switch {
-	case !hasRun && t.before != nil:
-		return t.before.outcome(true)
-	case !hasRun:
+// outcome returns the versions that are left for the next leader. If no run has begun, these are those of
+// the last leader, and of the term before, whose hand-over may have been taken back.
+func (t *ledTerm) outcome() map[string]string {
+	if t.started {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		return t.reached
+	}
+	if t.before == nil || t.left == nil {
 		return t.left
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.reached
+	versions := maps.Clone(t.before.outcome())
+	if versions != nil {
+		for part, version := range t.left {
+			raise(versions, part, version)
+		}
+	}
+	return versions
 }
 
 // lasting returns a context that ends once the group has taken all that is led here, after ctx.
@@ -128,7 +136,7 @@ func (m *Manager) nextTerm(ctx context.Context, u *unit) *ledTerm {
 		t := u.single.term
 		begins := t != nil && !t.started && t.resigned.Err() == nil
 		if begins {
-			t.started, u.single.running = true, true
+			t.started, t.before, u.single.running = true, nil, true
 		}
 		m.mu.Unlock()
 		if begins {
@@ -225,11 +233,12 @@ func (m *Manager) begin(name string, membership Term, left map[string]string) {
 	t.resigned, t.resign = context.WithCancel(context.Background())
 	u, _ := m.unitOf(name)
 	m.mu.Lock()
-	if t.before = u.single.term; t.before != nil && !t.before.started {
-		t.before = t.before.before
+	before := u.single.term
+	if before != nil && !before.started {
+		before = before.before
 	}
-	if t.before != nil && (t.before.over || t.before.Term != membership) {
-		t.before = nil
+	if before != nil && before.Term == membership {
+		t.before = before
 	}
 	u.single.term = t
 	m.mu.Unlock()
@@ -252,10 +261,8 @@ func (m *Manager) resign(ctx context.Context, name string) (map[string]string, e
 		}
 	}
 	m.mu.Lock()
-	hasRun := t.started
-	t.over = true
-	m.mu.Unlock()
-	return t.outcome(hasRun), nil
+	defer m.mu.Unlock()
+	return t.outcome(), nil
 }
 
 // hasSlots reports whether a runner is a controller with Options.Slots.

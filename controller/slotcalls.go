@@ -61,8 +61,8 @@ func (s *slotCalls) expect(owned []slot.Owned) (waits []*opening) {
 	return waits
 }
 
-// owned records whether the versions of slots that come are known.
-func (s *slotCalls) owned(owned []slot.Owned) {
+// noteUnknown records which slots come without versions.
+func (s *slotCalls) noteUnknown(owned []slot.Owned) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range owned {

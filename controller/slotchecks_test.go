@@ -58,7 +58,7 @@ func TestS1_SlotsAreThoseOfOneGroup(t *testing.T) {
 		}
 		newController(w, options{Slots: s}, nothing)
 		fatal(t, s.Claim())
-		if err := s.Claim(); err == nil || !strings.Contains(err.Error(), "belong to another group") {
+		if err := s.Claim(); err == nil || !strings.Contains(err.Error(), "belong to an earlier group") {
 			t.Errorf("the error of a second group is %v", err)
 		}
 		s = controller.NewSlots(controller.ByNamespace)

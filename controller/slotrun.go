@@ -103,7 +103,7 @@ func (c *Controller[T]) serve(owned []slot.Owned) {
 	for _, o := range owned {
 		c.barrier.reached(o.Number, o.Versions) // the next owner has to reach them too
 	}
-	c.slots.owned(owned)
+	c.slots.noteUnknown(owned)
 	if r := c.current(); r != nil {
 		r.serve(owned)
 	}

@@ -168,13 +168,14 @@ func (s *Slots) snapshot() ([]slotted, Term) {
 	return slices.Clone(s.members), s.term
 }
 
-// Claim returns an error if a group has these Slots already, or if nothing has them that calls.
+// Claim returns an error if a group has had these Slots already, or if no controller and no manager has
+// them.
 func (s *Slots) Claim() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.claimed:
-		return errors.New("the controller.Slots belong to another group: make others with NewSlots for each Join")
+		return errors.New("the controller.Slots belong to an earlier group: make others with NewSlots for each Join")
 	case len(s.members) == 0 && s.manager == nil:
 		return errors.New("no controller and no manager has the controller.Slots as Options.Slots: make them " +
 			"before Join")

@@ -194,3 +194,40 @@ func TestS2_AnOptionalSecondaryThatFails(t *testing.T) {
 		}
 	})
 }
+
+// TestS2_ALeaderWhoseHandOverIsTakenBackAfterItHasResigned: the next owner ends, and the process leaves.
+func TestS2_ALeaderWhoseHandOverIsTakenBackAfterItHasResigned(t *testing.T) {
+	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+		create(w, configMap("a", "x"))
+		p := process("a", slot.Namespace)
+		m, err := controller.NewManager(p.factory, controller.ManagerOptions{Slots: p.s, Guard: p.guard, Logger: discard})
+		fatal(t, err)
+		version := ""
+		c := newController(p.world, options{Name: "single"}, func(ctx context.Context, r request) (controller.Result, error) {
+			if r.Object.Data != nil {
+				return controller.Result{}, nil
+			}
+			o, err := p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "1"), updateNow)
+			fatal(t, err)
+			version = o.ResourceVersion
+			return controller.Result{}, nil
+		})
+		fatal(t, m.AddController(c))
+		stop := run(p.world, m)
+		fatal(t, p.s.Warm(p.ctx, slot.Of(1)))
+		p.s.Begin(p.term)
+		fatal(t, p.s.Prepare(p.ctx, "single"))
+		given := map[string]string{"configmaps": "1"}
+		p.s.Lead("single", given)
+		time.Sleep(time.Second)
+		first, err := p.s.Resign(p.ctx, "single")
+		fatal(t, err)
+		fatal(t, stop())          // the process leaves
+		p.s.Lead("single", given) // the hand-over was taken back, as the next owner has ended
+		left, err := p.s.Resign(p.ctx, "single")
+		fatal(t, err)
+		if left != nil && left["configmaps"] != version {
+			t.Errorf("the next leader is to wait for %v after %v, and the call has written %s", left, first, version)
+		}
+	})
+}

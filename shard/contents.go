@@ -78,11 +78,19 @@ type document struct {
 const maxText = 128 << 10
 
 // encode returns the text of a map. A map that is too large gets the newest versions for all entries.
-// The server has reached them, so that a wait for them is hardly longer.
+// The server has reached them, so that a wait for them is hardly longer. If that is too large as well,
+// as of many types in many namespaces, next owners ask the server.
 func encode(c contents) (string, error) {
 	text, err := marshal(c)
 	if err == nil && len(text) > maxText {
 		text, err = marshal(c.withNewestVersions())
+	}
+	if err == nil && len(text) > maxText {
+		c.entries = slices.Clone(c.entries)
+		for i := range c.entries {
+			c.entries[i].Versions = nil
+		}
+		text, err = marshal(c)
 	}
 	return text, err
 }

@@ -1,12 +1,16 @@
 package shard
 
 import (
+	"context"
+	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lease/leasetest"
 )
 
 func neverWarm(p *process) { p.neverWarm = true }
@@ -324,4 +328,83 @@ func TestS5_ADeadMemberThatCannotBeEndedKeepsNothingFromOneThatJoins(t *testing.
 			t.Errorf("after 10 minutes d serves no slots, a %d and b %d", a.serves(), b.serves())
 		}
 	})
+}
+
+// TestS4_AFixedVersionRelievesTheBrokenOne: no member of the older version serves, and one of the newer one
+// joins.
+func TestS4_AFixedVersionRelievesTheBrokenOne(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.start("a", "1"), w.start("b", "1")
+		w.covered(a, b)
+		a.set(unready)
+		b.set(unready)
+		time.Sleep(10 * time.Minute)
+		c := w.start("c", "2")
+		time.Sleep(30 * time.Minute)
+		w.wantServing("half an hour after the join", 1, Count, c)
+	})
+}
+
+// ledOut leads one controller, which is in order or not.
+type ledOut struct {
+	*process
+	inOrder bool
+}
+
+func (p *ledOut) Controllers() map[string]bool {
+	p.process.mu.Lock()
+	defer p.process.mu.Unlock()
+	return map[string]bool{"x": p.inOrder}
+}
+
+// startLed starts a process that can lead the controller x.
+func (w *world) startLed(name string, inOrder bool) *ledOut {
+	p := &process{w: w, name: name, warmFor: 50 * time.Millisecond, calls: map[int]*span{},
+		logger: slog.New(slog.DiscardHandler), boot: func() time.Duration { return 0 }}
+	l := &ledOut{p, inOrder}
+	g, err := newGroup(leasetest.Config(w.server, name), l, Options{
+		Namespace: "ops", Name: "rollout", Identity: name, Generation: "1", Logger: p.logger,
+	})
+	if err != nil {
+		w.Fatal(err)
+	}
+	p.Group = g
+	g.clock = lease.Clock{Boot: p.boot}
+	ctx, stop := context.WithCancel(w.Context())
+	p.stop = stop
+	go g.run(ctx)
+	w.Cleanup(func() { stop(); <-g.done })
+	return l
+}
+
+// ownerOfX returns the owner of the controller x in the view of a process.
+func ownerOfX(p *process) string {
+	for _, e := range p.Map() {
+		if e.Controller == "x" {
+			return e.Owner
+		}
+	}
+	return ""
+}
+
+// TestS5_AControllerIsRelievedWhileNoSlotIsServed: no member serves slots, as if a type could not be listed.
+// The controller x, which does not need the type, fails in a alone.
+func TestS5_AControllerIsRelievedWhileNoSlotIsServed(t *testing.T) {
+	for name, slots := range map[string]bool{"slots in order": true, "no slot in order": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				a := w.startLed("a", false)
+				w.covered(a.process)
+				b := w.startLed("b", true)
+				if !slots {
+					a.set(unready)
+					b.set(unready)
+				}
+				time.Sleep(30 * time.Minute)
+				if got := ownerOfX(a.process); got != b.Health().Identity {
+					t.Errorf("x is with %s", got)
+				}
+			})
+		})
+	}
 }

@@ -79,7 +79,7 @@ type Reporter interface {
 	Report() (inOrder Set, loads [Count]float64)
 }
 
-// Claimer is an optional interface of a [Handler] that can be that of one group only.
+// Claimer is an optional interface of a [Handler] that serves one group only.
 type Claimer interface {
 	// Claim is called by Join, which returns its error.
 	Claim() error

@@ -137,7 +137,9 @@ func (g *Group) inputLocked(numbers []int) plan.Input {
 		n := numbers[entry]
 		return unserved.Has(n) && g.plan.relieved[protocol.Move{Entry: n}].confidence(g.clock) != plan.Doubtful
 	}
-	in.Unproven = func(id protocol.ID) bool { return slotsOf(g.observedLocked(id).record.serving).IsEmpty() }
+	if len(numbers) > 0 && numbers[0] < slot.Count { // the load of controllers is not known
+		in.Unproven = func(id protocol.ID) bool { return slotsOf(g.observedLocked(id).record.serving).IsEmpty() }
+	}
 	failed := map[protocol.ID]int{}
 	for move, at := range g.plan.tried {
 		if e := g.view.entries[move.Entry]; time.Since(at) >= retry || e.Owner == move.To {

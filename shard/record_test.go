@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/seeds"
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
@@ -108,5 +110,20 @@ func TestOptionsThatCannotBeUsedAreErrors(t *testing.T) {
 	_, err := Join(t.Context(), &rest.Config{}, slots, Options{Namespace: "ops", Name: "rollout"})
 	if err == nil || !strings.Contains(err.Error(), "shard: no controller and no manager has the controller.Slots") {
 		t.Errorf("the error of slots without controllers is %v", err)
+	}
+}
+
+// TestS1_AMapOfManyNamespacesFits has the versions of twelve types in 500 namespaces.
+func TestS1_AMapOfManyNamespacesFits(t *testing.T) {
+	versions := map[string]string{}
+	for r := range 12 {
+		for n := range 500 {
+			versions[fmt.Sprintf("resources%02d.example.com in namespace-%03d", r, n)] = "123456789"
+		}
+	}
+	c := contents{entries: make([]protocol.Entry, slot.Count)}
+	c.entries[7] = protocol.Entry{Owner: "a", Epoch: 1, Versions: versions}
+	if text, err := encode(c); err != nil || len(text) > 256<<10 {
+		t.Errorf("the map has %d bytes: %v", len(text), err)
 	}
 }

@@ -206,3 +206,33 @@ func TestS5_MembersThatServeNothingGetTheirShare(t *testing.T) {
 		t.Errorf("the members own %v later", owned)
 	}
 }
+
+func TestS4_AFixedVersionRelievesTheBrokenOne(t *testing.T) {
+	g := newGroup(t, 1)
+	g.join("a", "1")
+	g.inherit()
+	g.join("b", "2")
+	g.fail("a")
+	g.trust(map[protocol.ID]Confidence{"a": Doubtful})
+	g.Unproven = func(protocol.ID) bool { return true }
+	g.settle()
+	if owned := g.owned(); owned["b"] == 0 {
+		t.Errorf("the members own %v", owned)
+	}
+}
+
+// TestS5_AMemberThatHasItsShareHidesNoOther: a fails. c serves nothing yet, and b does.
+func TestS5_AMemberThatHasItsShareHidesNoOther(t *testing.T) {
+	g := newGroup(t, 1)
+	g.join("a", "1")
+	g.join("b", "1")
+	g.inherit()
+	g.join("c", "1")
+	g.fail("a")
+	g.trust(map[protocol.ID]Confidence{"a": Doubtful})
+	g.Unproven = func(id protocol.ID) bool { return id != "b" }
+	g.settle()
+	if owned := g.owned(); owned["a"] != 0 {
+		t.Errorf("the members own %v", owned)
+	}
+}

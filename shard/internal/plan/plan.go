@@ -59,8 +59,8 @@ type Input struct {
 	// Unserved reports whether the owner of an entry has not served it for long. Nil means that all
 	// entries are served.
 	Unserved func(entry int) bool
-	// Unproven reports whether a member serves no entry. Of the entries that are not served, it gets at
-	// most its share. Nil means that all members are proven.
+	// Unproven reports whether a member serves nothing yet. Of the entries that others do not serve, it
+	// gets no more than its share. Nil means that all members are proven.
 	Unproven func(id protocol.ID) bool
 }
 
@@ -78,8 +78,9 @@ type board struct {
 	members []*member // the members that may get entries, by identity
 	older   []*member // the members that may get the entries that none of members can own
 	all     map[protocol.ID]*member
-	mixed   bool // two generations live
-	orphans bool // a member can own an entry that has no live owner
+	share   float64 // the mean weight of members and older
+	mixed   bool    // two generations live
+	orphans bool    // a member can own an entry that has no live owner
 }
 
 func (in Input) board() *board {
@@ -111,6 +112,7 @@ func (in Input) board() *board {
 			b.orphans = b.orphans || b.lightest(i) != nil
 		}
 	}
+	b.share = meanOf(slices.Concat(b.members, b.older))
 	return b
 }
 
@@ -194,9 +196,10 @@ func (b *board) lightest(entry int) (found *member) {
 }
 
 // confidence returns the confidence in a member for an entry. A member that does not serve the entry
-// deserves none, and one trial at a time is enough.
+// deserves none, nor does one that serves nothing and has its share. One trial at a time is enough.
 func (b *board) confidence(entry int, m *member) Confidence {
-	if b.isUnserved(entry) && b.Entries[entry].Owner == m.ID {
+	isFull := b.Unproven != nil && m.weight+b.weights[entry] > b.share && b.Unproven(m.ID)
+	if b.isUnserved(entry) && (isFull || b.Entries[entry].Owner == m.ID) {
 		return Doubtful
 	}
 	if b.Confidence == nil {
@@ -247,16 +250,13 @@ func (b *board) away() (moves []protocol.Move) {
 		owner := b.all[e.Owner]
 		return owner != nil && e.Next == "" && (owner.Leaving || b.isUnserved(i))
 	})
-	mean := meanOf(b.members)
 	for _, i := range owned {
 		heir := b.lightest(i)
 		if heir == nil {
 			continue
 		}
 		move := protocol.Move{Entry: i, To: heir.ID}
-		isFull := b.Unproven != nil && b.Unproven(heir.ID) && heir.weight+b.weights[i] > mean
-		isRelief := b.confidence(i, heir) != Doubtful && !b.avoids(move) && !isFull
-		if isRelief || b.all[b.Entries[i].Owner].Leaving {
+		if b.all[b.Entries[i].Owner].Leaving || b.confidence(i, heir) != Doubtful && !b.avoids(move) {
 			moves = append(moves, b.begin(move))
 		}
 	}

@@ -60,7 +60,11 @@ func (s *server) writeKubeconfig(path, namespace string) (err error) {
 	}
 	// Other terminals have other working directories.
 	if s.kubeconfig, err = filepath.Abs(path); err == nil {
-		err = replaceFile(s.kubeconfig, func(path string) error {
+		target := s.kubeconfig
+		if linked, err := filepath.EvalSymlinks(target); err == nil {
+			target = linked
+		}
+		err = replaceFile(target, func(path string) error {
 			return clientcmd.WriteToFile(*s.clientConfig(namespace), path)
 		})
 	}
@@ -70,8 +74,7 @@ func (s *server) writeKubeconfig(path, namespace string) (err error) {
 	return err
 }
 
-// replaceFile writes a file under another name and renames it, so that whoever waits for it finds it
-// whole.
+// replaceFile writes a file under another name and renames it, so that readers never read a part of it.
 func replaceFile(path string, write func(path string) error) error {
 	partial := fmt.Sprintf("%s.partial-%d", path, os.Getpid())
 	err := write(partial)

@@ -1,6 +1,7 @@
 package cli_test
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"io/fs"
@@ -163,13 +164,17 @@ func TestServeUsers(t *testing.T) {
 	}
 	s.end(t)
 	before, err := os.Stat(path)
-	if err != nil {
+	linked := filepath.Join(directory, "linked")
+	if err := cmp.Or(err, os.Rename(path, linked), os.Symlink(linked, path)); err != nil {
 		t.Fatal(err)
 	}
 	s = start(t, args...) // over its own kubeconfig
 	s.out.await(t, "Ctrl-C")
-	if after, err := os.Stat(path); err != nil || os.SameFile(before, after) {
+	if after, err := os.Lstat(linked); err != nil || os.SameFile(before, after) {
 		t.Errorf("the kubeconfig was written in place, so that others can read a part of it: %v", err)
+	}
+	if link, err := os.Readlink(path); link != linked {
+		t.Errorf("the link was replaced: %v", err)
 	}
 	s.end(t)
 }
