@@ -5,7 +5,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/internal/written"
 )
@@ -59,16 +58,6 @@ func (w *awaited) made(ch change) bool {
 		return w.UID == ch.deleted
 	}
 	return w.Version != "" && w.Version == ch.version
-}
-
-// raise sets the version of a part, if the new one is later, or the known one is no number.
-func raise(versions map[string]string, part, version string) {
-	known := versions[part]
-	_, isNumber := delta.CompareDecimal(known, known)
-	order, ok := delta.CompareDecimal(version, known)
-	if version != "" && (!isNumber || ok && order > 0) {
-		versions[part] = version
-	}
 }
 
 // mustShow reports whether the cache of each owner has to show the version of the write: the version is

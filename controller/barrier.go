@@ -151,12 +151,6 @@ func (b *barrier[T]) await(w *awaited, came []change) {
 	b.look(w, now)
 }
 
-// shows records a version at which a write shows.
-func (b *barrier[T]) shows(w *awaited, version string) {
-	namespace, _ := written.SplitKey(w.Object)
-	b.newest.raise(w.shownTo(), w.by.part(namespace), version)
-}
-
 // count adds to the number of writes that do not show.
 func (b *barrier[T]) count(w *awaited, n int) {
 	w.of.open += int32(n)
@@ -425,24 +419,6 @@ func (b *barrier[T]) unshown(slots slot.Set) (keys []string) {
 	defer b.mu.Unlock()
 	for n := range slots.Slots() {
 		keys = slices.AppendSeq(keys, maps.Keys(b.openIn[n]))
-	}
-	return keys
-}
-
-// withoutVersion returns the keys with a write whose version is not in the result of written: a
-// delete that does not show, a write whose outcome is not known, or one that a selector may hide.
-func (b *barrier[T]) withoutVersion() (keys []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for key, p := range b.keys {
-		b.prune(p)
-		for w := range p.writes() {
-			if !w.shown && (w.Gone || w.Unknown || !w.mustShow() && !w.Conflict) {
-				keys = append(keys, key)
-				break
-			}
-		}
-		b.drop(p)
 	}
 	return keys
 }

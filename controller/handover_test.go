@@ -17,101 +17,60 @@ import (
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
-// TestS2_AWriteOutsideOfTheNamespace: the informer is of one namespace, and the call copies an object to
-// another one. No watch of the next owner shows that write.
-func TestS2_AWriteOutsideOfTheNamespace(t *testing.T) {
-	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
-		create(w, configMap("a", "x"))
-		create(w, configMap("b", "copy"))
-		a, b := process("a", slot.Namespace), process("b", slot.Namespace)
-		var log calls
-		start := func(p *replica, writes bool) {
-			i, err := tidings.For[*corev1.ConfigMap](p.factory, tidings.Selection{Namespace: "a"})
-			fatal(t, err)
-			p.begins(slot.All(), control(p.world, i, options{Slots: p.s}, func(ctx context.Context, r request) (controller.Result, error) {
-				log.add("%s", r.Key)
-				if !writes {
-					return controller.Result{}, nil
+// TestS2_WritesThatNoWatchShows: the next owner does not wait for their versions.
+func TestS2_WritesThatNoWatchShows(t *testing.T) {
+	for name, test := range map[string]struct {
+		selection tidings.Selection
+		write     func(ctx context.Context, w *world, p *replica) error // by a call
+	}{
+		"of another namespace": {tidings.Selection{Namespace: "a"}, func(ctx context.Context, w *world, p *replica) error {
+			o := create(w, configMap("b", "copy"))
+			_, err := p.client.CoreV1().ConfigMaps("b").Update(ctx, withState(o, "1"), updateNow)
+			return err
+		}},
+		"hidden by a selector, without an answer": {tidings.Selection{Labels: "app=web"}, func(ctx context.Context, w *world, p *replica) error {
+			o := create(w, configMap("a", "hidden"))
+			w.server.Inject(apisim.Match{Verb: "update", Times: 1}, apisim.RefuseApplied(500))
+			if _, err := p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(o, "1"), updateNow); err == nil {
+				w.Error("the write has an answer")
+			}
+			return nil
+		}},
+		// The answer has the version of the server. No event has it, as others write another resource next.
+		"a deleted collection": {tidings.Selection{}, func(ctx context.Context, w *world, p *replica) error {
+			err := p.client.CoreV1().Secrets("a").DeleteCollection(ctx, deleteNow, metav1.ListOptions{})
+			create(w, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other"}})
+			return err
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
+				x := configMap("a", "x")
+				x.Labels = map[string]string{"app": "web"}
+				create(w, x)
+				create(w, secret("a", "s"))
+				a, b := process("a", slot.Namespace), process("b", slot.Namespace)
+				var log calls
+				for _, p := range []*replica{a, b} {
+					i, err := tidings.For[*corev1.ConfigMap](p.factory, test.selection)
+					fatal(t, err)
+					secrets := controller.Reads[*corev1.ConfigMap](informer[*corev1.Secret](p.world))
+					p.begins(slot.All(), control(p.world, i, options{Slots: p.s, Secondaries: []secondary{secrets}},
+						func(ctx context.Context, r request) (controller.Result, error) {
+							if log.add("%s", r.Key); p == b {
+								return controller.Result{}, nil
+							}
+							return controller.Result{}, test.write(ctx, w, p)
+						}))
 				}
-				o, err := p.client.CoreV1().ConfigMaps("b").Get(ctx, "copy", getNow)
-				fatal(t, err)
-				_, err = p.client.CoreV1().ConfigMaps("b").Update(ctx, withState(o, "1"), updateNow)
-				return controller.Result{}, err
-			}))
-		}
-		start(a, true)
-		start(b, false)
-		a.takes(slotsOf("a"), map[string]string{})
-		time.Sleep(100 * time.Millisecond)
-		if gap := gapOfHandOver(a, b, slotsOf("a"), &log); gap > time.Second {
-			t.Errorf("the hand-over took %v", gap)
-		}
-	})
-}
-
-// TestS2_AHiddenWriteWithoutAnAnswer: a label selector hides the write, whose outcome is not known at first.
-func TestS2_AHiddenWriteWithoutAnAnswer(t *testing.T) {
-	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
-		shown := configMap("a", "x")
-		shown.Labels = map[string]string{"app": "web"}
-		create(w, shown)
-		create(w, configMap("a", "hidden"))
-		a, b := process("a", slot.Namespace), process("b", slot.Namespace)
-		var log calls
-		start := func(p *replica, writes bool) {
-			i, err := tidings.For[*corev1.ConfigMap](p.factory, tidings.Selection{Labels: "app=web"})
-			fatal(t, err)
-			p.begins(slot.All(), control(p.world, i, options{Slots: p.s}, func(ctx context.Context, r request) (controller.Result, error) {
-				log.add("%s", r.Key)
-				if !writes {
-					return controller.Result{}, nil
+				a.takes(slotsOf("a"), map[string]string{})
+				time.Sleep(100 * time.Millisecond)
+				if gap := gapOfHandOver(a, b, slotsOf("a"), &log); gap > time.Second {
+					t.Errorf("the hand-over took %v", gap)
 				}
-				o, err := p.client.CoreV1().ConfigMaps("a").Get(ctx, "hidden", getNow)
-				fatal(t, err)
-				p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(o, "1"), updateNow) //nolint:errcheck
-				return controller.Result{}, nil
-			}))
-		}
-		w.server.Inject(apisim.Match{Verb: "update", Times: 1}, apisim.RefuseApplied(500))
-		start(a, true)
-		start(b, false)
-		a.takes(slotsOf("a"), map[string]string{})
-		time.Sleep(100 * time.Millisecond)
-		if gap := gapOfHandOver(a, b, slotsOf("a"), &log); gap > time.Second {
-			t.Errorf("the hand-over took %v", gap)
-		}
-	})
-}
-
-// TestS2_ADeletedCollection: the version of a deleted collection is that of the server. No event has it
-// if another resource was written last.
-func TestS2_ADeletedCollection(t *testing.T) {
-	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
-		create(w, configMap("a", "x"))
-		create(w, secret("a", "s"))
-		a, b := process("a", slot.Namespace), process("b", slot.Namespace)
-		var log calls
-		start := func(p *replica, writes bool) {
-			p.begins(slot.All(), newController(p.world, options{Slots: p.s, Secondaries: []secondary{
-				controller.Reads[*corev1.ConfigMap](informer[*corev1.Secret](p.world)),
-			}}, func(ctx context.Context, r request) (controller.Result, error) {
-				log.add("%s", r.Key)
-				if !writes {
-					return controller.Result{}, nil
-				}
-				err := p.client.CoreV1().Secrets("a").DeleteCollection(ctx, deleteNow, metav1.ListOptions{})
-				create(w, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other"}}) // by others
-				return controller.Result{}, err
-			}))
-		}
-		start(a, true)
-		start(b, false)
-		a.takes(slotsOf("a"), map[string]string{})
-		time.Sleep(100 * time.Millisecond)
-		if gap := gapOfHandOver(a, b, slotsOf("a"), &log); gap > time.Second {
-			t.Errorf("the hand-over took %v", gap)
-		}
-	})
+			})
+		})
+	}
 }
 
 // TestS2_TwoInformersOfAResource: a controller divided by UID also reads all objects of its type. The
@@ -204,8 +163,6 @@ func TestS2_ABackupBetweenRuns(t *testing.T) {
 	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
 		create(w, configMap("a", "x"))
 		p := process("a", slot.Namespace)
-		m, err := controller.NewManager(p.factory, controller.ManagerOptions{Slots: p.s, Guard: p.guard, Logger: discard})
-		fatal(t, err)
 		writes := true
 		c := newController(p.world, options{Name: "single"}, func(ctx context.Context, r request) (controller.Result, error) {
 			if !writes {
@@ -215,11 +172,7 @@ func TestS2_ABackupBetweenRuns(t *testing.T) {
 			writes = false
 			return controller.Result{}, err
 		})
-		fatal(t, m.AddController(c))
-		stop := run(p.world, m)
-		fatal(t, p.s.Warm(p.ctx, slot.Of(1)))
-		p.s.Begin(p.term)
-		fatal(t, p.s.Prepare(p.ctx, "single"))
+		stop := p.manages(c)
 		backup := w.server.Snapshot()
 		for range 100 {
 			create(w, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "b", GenerateName: "x"}})

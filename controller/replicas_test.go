@@ -79,6 +79,20 @@ func (p *replica) begins(slots slot.Set, controllers ...interface{ Run(context.C
 	fatal(p.T, p.s.Warm(p.ctx, slots))
 }
 
+// manages runs a controller named "single" with a manager, and begins a membership in which the process
+// may lead it.
+func (p *replica) manages(c controller.Runner) (stop func() error) {
+	p.Helper()
+	m, err := controller.NewManager(p.factory, controller.ManagerOptions{Slots: p.s, Guard: p.guard, Logger: discard})
+	fatal(p.T, err)
+	fatal(p.T, m.AddController(c))
+	stop = run(p.world, m)
+	fatal(p.T, p.s.Warm(p.ctx, slot.Of(1)))
+	p.s.Begin(p.term)
+	fatal(p.T, p.s.Prepare(p.ctx, "single"))
+	return stop
+}
+
 // takes gives slots with versions to the process.
 func (p *replica) takes(slots slot.Set, versions map[string]string) {
 	var all []slot.Owned

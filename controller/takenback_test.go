@@ -41,8 +41,6 @@ func TestS2_ALeaderWhoseHandOverWasTakenBack(t *testing.T) {
 	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
 		create(w, configMap("a", "x"))
 		p := process("a", slot.Namespace)
-		m, err := controller.NewManager(p.factory, controller.ManagerOptions{Slots: p.s, Guard: p.guard, Logger: discard})
-		fatal(t, err)
 		version := ""
 		c := newController(p.world, options{Name: "single", StopGrace: time.Minute}, func(ctx context.Context, r request) (controller.Result, error) {
 			if r.Object.Data != nil {
@@ -54,11 +52,7 @@ func TestS2_ALeaderWhoseHandOverWasTakenBack(t *testing.T) {
 			version = o.ResourceVersion
 			return controller.Result{}, nil
 		})
-		fatal(t, m.AddController(c))
-		stop := run(p.world, m)
-		fatal(t, p.s.Warm(p.ctx, slot.Of(1)))
-		p.s.Begin(p.term)
-		fatal(t, p.s.Prepare(p.ctx, "single"))
+		stop := p.manages(c)
 		given := map[string]string{"configmaps": "1"}
 		p.s.Lead("single", given)
 		time.Sleep(time.Second)
@@ -85,8 +79,6 @@ func TestS2_ADeletionThatShowsInTheNextRun(t *testing.T) {
 		create(w, configMap("a", "x"))
 		create(w, secret("a", "child"))
 		p := process("a", slot.Namespace)
-		m, err := controller.NewManager(p.factory, controller.ManagerOptions{Slots: p.s, Guard: p.guard, Logger: discard})
-		fatal(t, err)
 		secrets := informer[*corev1.Secret](p.world)
 		w.server.Inject(apisim.Match{Verb: "watch", Resource: "secrets"}, apisim.Stall(apisim.EachFrame, 5*time.Second))
 		c := newController(p.world, options{Name: "single", Secondaries: []secondary{
@@ -97,11 +89,7 @@ func TestS2_ADeletionThatShowsInTheNextRun(t *testing.T) {
 			}
 			return controller.Result{}, p.client.CoreV1().Secrets("a").Delete(ctx, "child", deleteNow)
 		})
-		fatal(t, m.AddController(c))
-		stop := run(p.world, m)
-		fatal(t, p.s.Warm(p.ctx, slot.Of(1)))
-		p.s.Begin(p.term)
-		fatal(t, p.s.Prepare(p.ctx, "single"))
+		stop := p.manages(c)
 		p.s.Lead("single", map[string]string{})
 		time.Sleep(100 * time.Millisecond)
 		ctx, cancel := context.WithTimeout(p.ctx, time.Second)
@@ -200,8 +188,6 @@ func TestS2_ALeaderWhoseHandOverIsTakenBackAfterItHasResigned(t *testing.T) {
 	withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {
 		create(w, configMap("a", "x"))
 		p := process("a", slot.Namespace)
-		m, err := controller.NewManager(p.factory, controller.ManagerOptions{Slots: p.s, Guard: p.guard, Logger: discard})
-		fatal(t, err)
 		version := ""
 		c := newController(p.world, options{Name: "single"}, func(ctx context.Context, r request) (controller.Result, error) {
 			if r.Object.Data != nil {
@@ -212,11 +198,7 @@ func TestS2_ALeaderWhoseHandOverIsTakenBackAfterItHasResigned(t *testing.T) {
 			version = o.ResourceVersion
 			return controller.Result{}, nil
 		})
-		fatal(t, m.AddController(c))
-		stop := run(p.world, m)
-		fatal(t, p.s.Warm(p.ctx, slot.Of(1)))
-		p.s.Begin(p.term)
-		fatal(t, p.s.Prepare(p.ctx, "single"))
+		stop := p.manages(c)
 		given := map[string]string{"configmaps": "1"}
 		p.s.Lead("single", given)
 		time.Sleep(time.Second)

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"log/slog"
-	"maps"
 	"slices"
 	"time"
 
@@ -162,50 +161,4 @@ func (r *run[T]) handOver() {
 			return
 		}
 	}
-}
-
-// noSlot is in place of a slot for controllers without slots.
-const noSlot = -1
-
-// newestVersions are the newest versions that were written or waited for, by slot and part. Those of
-// noSlot are for all. Others differ by slot, as a server that selects slots does not show the writes of
-// one to the owner of another.
-type newestVersions map[int]map[string]string
-
-func (v newestVersions) raise(slot int, part, version string) {
-	if v[slot] == nil {
-		v[slot] = map[string]string{}
-	}
-	raise(v[slot], part, version)
-}
-
-// written returns the newest versions that were written and show in the caches, by part: those of
-// some slots, and those for all.
-func (b *barrier[T]) written(slots slot.Set) map[string]string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	versions := map[string]string{} // not nil: they are known
-	maps.Copy(versions, b.newest[noSlot])
-	for n := range slots.Slots() {
-		for part, version := range b.newest[n] {
-			raise(versions, part, version)
-		}
-	}
-	return versions
-}
-
-// reached records versions that the run waits for, for the next owner of a slot.
-func (b *barrier[T]) reached(slot int, versions map[string]string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for part, version := range versions {
-		b.newest.raise(slot, part, version)
-	}
-}
-
-// forgetVersions forgets the versions that were written, as the server has another history.
-func (b *barrier[T]) forgetVersions() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	clear(b.newest)
 }

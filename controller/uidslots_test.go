@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/slot"
@@ -117,5 +118,54 @@ func TestS2_ADrainThatSucceedsLosesNoKeyOfAnotherSlot(t *testing.T) {
 		<-versions
 		time.Sleep(10 * time.Minute)
 		log.expect(t, "x 3 false")
+	})
+}
+
+// TestS2_VersionsOfASlotByUID drains the slots of objects, of which calls have updated one and deleted
+// another. A slot has the versions of its own objects alone: a server that selects slots does not show
+// the next owner any others.
+func TestS2_VersionsOfASlotByUID(t *testing.T) {
+	inWorld(t, func(w *world) {
+		configMaps, s := corev1.SchemeGroupVersion.WithResource("configmaps"), controller.NewSlots(controller.ByUID)
+		selected, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Slots: s.Held()})
+		fatal(t, err)
+		names, slots, all := []string{"updated", "deleted", "read"}, map[string]slot.Set{}, slot.Set{}
+		for _, name := range names {
+			for slots[name].Minus(all).IsEmpty() { // another object has the same slot
+				w.server.Delete(w.ctx, configMaps, "a", name) //nolint:errcheck // it does not exist at first
+				slots[name] = slot.Of(slot.UID.Of(string(create(w, configMap("a", name)).UID), ""))
+			}
+			all = all.Union(slots[name])
+		}
+		c := control(w, selected, options{Slots: s}, func(ctx context.Context, r request) (controller.Result, error) {
+			client := w.client.CoreV1().ConfigMaps("a")
+			switch {
+			case r.Name() == "updated" && r.Object.Data == nil:
+				_, err := client.Update(ctx, withState(r.Object, "1"), updateNow)
+				return controller.Result{}, err
+			case r.Name() == "deleted" && !r.Gone:
+				return controller.Result{}, client.Delete(ctx, "deleted", metav1.DeleteOptions{})
+			}
+			return controller.Result{}, nil
+		})
+		stop := start(w, c)
+		s.Begin(newTerm())
+		fatal(t, s.Warm(w.ctx, all))
+		want := map[string]string{}
+		for _, name := range names {
+			s.Serve(owned(slots[name]))
+			synctest.Wait()
+			_, want[name], err = w.server.List(w.ctx, configMaps, "")
+			fatal(t, err)
+		}
+		want["read"] = ""
+		for _, name := range names {
+			got, err := s.Drain(w.ctx, slots[name])
+			fatal(t, err)
+			if got["configmaps held"] != want[name] {
+				t.Errorf("the slot of the object that was %s has the versions %v, want %q", name, got, want[name])
+			}
+		}
+		fatal(t, stop())
 	})
 }
