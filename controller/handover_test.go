@@ -36,7 +36,7 @@ func TestS2_WritesThatNoWatchShows(t *testing.T) {
 			}
 			return nil
 		}},
-		// The answer has the version of the server. No event has it, as others write another resource next.
+		// The answer has a version that no event of the resource has.
 		"a deleted collection": {tidings.Selection{}, func(ctx context.Context, w *world, p *replica) error {
 			err := p.client.CoreV1().Secrets("a").DeleteCollection(ctx, deleteNow, metav1.ListOptions{})
 			create(w, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "other"}})

@@ -32,7 +32,7 @@ func (r *reached) Reached(versions map[string]string) {
 		r.versions = nil
 		return
 	}
-	for resource, version := range versions {
-		raise(r.versions, resource, version)
+	for part, version := range versions {
+		raise(r.versions, part, version)
 	}
 }

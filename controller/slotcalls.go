@@ -49,8 +49,8 @@ func (s *slotCalls) expect(owned []slot.Owned) (waits []*opening) {
 		}
 		w.slots.Add(o.Number)
 		s.opening[o.Number] = w
-		for resource, version := range o.Versions {
-			raise(w.versions, resource, version)
+		for part, version := range o.Versions {
+			raise(w.versions, part, version)
 		}
 	}
 	for _, w := range []*opening{known, unknown} {

@@ -14,8 +14,8 @@ import (
 	"github.com/tidings-go/tidings/internal/written"
 )
 
-// drainPeriod is the period at which a drain checks whether the caches show the writes of its
-// keys.
+// drainPeriod is the period at which a drain checks whether the caches show the writes of its keys,
+// and the next owner whether the watch of a namespace has reached a version.
 const drainPeriod = 20 * time.Millisecond
 
 // errTerm is the error of a run under the term of an election.

@@ -300,8 +300,8 @@ func (s *Slots) Drain(ctx context.Context, slots slot.Set) (map[string]string, e
 			return nil, fmt.Errorf("controller %q: %w", c.Name(), err)
 		}
 		known = known && reached != nil
-		for resource, version := range reached {
-			raise(versions, resource, version)
+		for part, version := range reached {
+			raise(versions, part, version)
 		}
 	}
 	if !known {

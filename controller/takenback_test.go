@@ -35,6 +35,21 @@ func TestS2_AHandOverSoonAfterACrash(t *testing.T) {
 	})
 }
 
+// writesOnce returns a controller named "single" whose call takes a while, and then writes version.
+func writesOnce(p *replica, takes time.Duration, version *string) *controller.Controller[*corev1.ConfigMap] {
+	return newController(p.world, options{Name: "single", StopGrace: time.Minute},
+		func(ctx context.Context, r request) (controller.Result, error) {
+			if r.Object.Data != nil {
+				return controller.Result{}, nil
+			}
+			time.Sleep(takes)
+			o, err := p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "1"), updateNow)
+			fatal(p.T, err)
+			*version = o.ResourceVersion
+			return controller.Result{}, nil
+		})
+}
+
 // TestS2_ALeaderWhoseHandOverWasTakenBack: the call of a controller that is led singly runs longer than
 // the hand-over may take. The hand-over is taken back, and the process leaves before the call has ended.
 func TestS2_ALeaderWhoseHandOverWasTakenBack(t *testing.T) {
@@ -42,17 +57,7 @@ func TestS2_ALeaderWhoseHandOverWasTakenBack(t *testing.T) {
 		create(w, configMap("a", "x"))
 		p := process("a", slot.Namespace)
 		version := ""
-		c := newController(p.world, options{Name: "single", StopGrace: time.Minute}, func(ctx context.Context, r request) (controller.Result, error) {
-			if r.Object.Data != nil {
-				return controller.Result{}, nil
-			}
-			time.Sleep(40 * time.Second)
-			o, err := p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "1"), updateNow)
-			fatal(t, err)
-			version = o.ResourceVersion
-			return controller.Result{}, nil
-		})
-		stop := p.manages(c)
+		stop := p.manages(writesOnce(p, 40*time.Second, &version))
 		given := map[string]string{"configmaps": "1"}
 		p.s.Lead("single", given)
 		time.Sleep(time.Second)
@@ -189,16 +194,7 @@ func TestS2_ALeaderWhoseHandOverIsTakenBackAfterItHasResigned(t *testing.T) {
 		create(w, configMap("a", "x"))
 		p := process("a", slot.Namespace)
 		version := ""
-		c := newController(p.world, options{Name: "single"}, func(ctx context.Context, r request) (controller.Result, error) {
-			if r.Object.Data != nil {
-				return controller.Result{}, nil
-			}
-			o, err := p.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "1"), updateNow)
-			fatal(t, err)
-			version = o.ResourceVersion
-			return controller.Result{}, nil
-		})
-		stop := p.manages(c)
+		stop := p.manages(writesOnce(p, 0, &version))
 		given := map[string]string{"configmaps": "1"}
 		p.s.Lead("single", given)
 		time.Sleep(time.Second)

@@ -61,7 +61,8 @@ func (b *barrier[T]) shows(w *awaited, version string) {
 }
 
 // withoutVersion returns the keys with a write whose version is not in the result of written: a
-// delete that does not show, a write whose outcome is not known, or one that a selector may hide.
+// delete that does not show, also one of a collection, a write whose outcome is not known, or one that
+// a selector may hide.
 func (b *barrier[T]) withoutVersion() (keys []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

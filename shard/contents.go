@@ -100,9 +100,9 @@ func encode(c contents) (string, error) {
 func (c contents) withNewestVersions() contents {
 	newest := map[string]string{}
 	for _, e := range c.entries {
-		for resource, version := range e.Versions {
-			if known, ok := newest[resource]; !ok || !lease.IsOlder(version, known) {
-				newest[resource] = version
+		for part, version := range e.Versions {
+			if known, ok := newest[part]; !ok || !lease.IsOlder(version, known) {
+				newest[part] = version
 			}
 		}
 	}

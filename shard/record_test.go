@@ -113,7 +113,7 @@ func TestOptionsThatCannotBeUsedAreErrors(t *testing.T) {
 	}
 }
 
-// TestS1_AMapOfManyNamespacesFits has the versions of twelve types in 500 namespaces.
+// TestS1_AMapOfManyNamespacesFits encodes versions of twelve types in 500 namespaces.
 func TestS1_AMapOfManyNamespacesFits(t *testing.T) {
 	versions := map[string]string{}
 	for r := range 12 {
