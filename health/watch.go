@@ -65,14 +65,20 @@ type Watch struct {
 	// Lists and Watches count the lists and watches begun. A list in pages is one.
 	Lists   uint64 `json:"lists,omitzero"`
 	Watches uint64 `json:"watches,omitzero"`
+	// Checks counts the lists of one object that ask for the server's version, or whether it selects
+	// slots.
+	Checks uint64 `json:"checks,omitzero"`
 	// Bytes counts the bytes of the answers to lists and watches, without compression. 0 means
 	// that the source does not count them: a ListerWatcher does not.
 	Bytes uint64 `json:"bytes,omitzero"`
 	// Sharded reports whether the last watch was begun with a shard selector, because the server has
 	// honoured one.
 	Sharded bool `json:"sharded,omitzero"`
-	// Listed is the number of objects that the running list has brought, 0 between lists.
+	// Listed is the number of objects that the running lists have brought, 0 between lists.
 	Listed int `json:"listed,omitzero"`
+	// SlotsToList is the number of slots that have come and whose objects are not listed yet; of
+	// several namespaces, the largest.
+	SlotsToList int `json:"slotsToList,omitzero"`
 	// Dropped counts objects that do not belong to the collection; LastDropped names the last one
 	// and the reason.
 	Dropped     uint64 `json:"dropped,omitzero"`
@@ -104,6 +110,7 @@ func (w *Watch) Add(other Watch) {
 	}
 	w.Failures = max(w.Failures, other.Failures)
 	w.Listed += other.Listed
+	w.SlotsToList = max(w.SlotsToList, other.SlotsToList)
 	w.Sharded = w.Sharded || other.Sharded
 	if other.LastDropped != nil {
 		w.LastDropped = other.LastDropped
@@ -118,6 +125,7 @@ func (w *Watch) Add(other Watch) {
 // that it no longer has.
 func (w *Watch) AddCounters(other Watch) {
 	w.Lists += other.Lists
+	w.Checks += other.Checks
 	w.Watches += other.Watches
 	w.Bytes += other.Bytes
 	w.Dropped += other.Dropped

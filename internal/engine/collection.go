@@ -16,9 +16,9 @@ import (
 
 // Collection is a watched, cached and fanned-out collection.
 //
-// Its goroutines belong to Run, which waits for all of them: a reflector per namespace,
-// which also ends when the namespace is removed, the merges of slots that come, the resync timer and
-// the functions of Options.Background. The goroutine that called Run is the processor. The goroutines
+// Its goroutines belong to Run, which waits for all of them, and start makes them: a reflector per
+// namespace, which also ends when the namespace is removed, with a goroutine for slots that come, the
+// sharing of what has not changed, the resync timer and the functions of Options.Background. The goroutine that called Run is the processor. The goroutines
 // of the handlers belong to the log, which Run closes last.
 type Collection[T any] struct {
 	*Lifecycle
@@ -36,6 +36,8 @@ type Collection[T any] struct {
 	// that a handler starts from is the same state as the end of the log.
 	applyMu Lock
 
+	transformMu Lock // held while the transform of the user runs; no other lock is taken under it
+
 	synced  chan struct{} // closed when the first complete list is applied
 	listed  chan struct{} // one token: a complete list was applied
 	stopped atomic.Bool   // handlers are not called any more
@@ -51,7 +53,7 @@ type Collection[T any] struct {
 func New[T any](o Options[T]) (*Collection[T], error) {
 	o = o.withDefaults()
 	c := &Collection[T]{
-		Lifecycle: newLifecycle(o.Name), o: o, applyMu: NewLock(),
+		Lifecycle: newLifecycle(o.Name), o: o, applyMu: NewLock(), transformMu: NewLock(),
 		synced: make(chan struct{}), listed: make(chan struct{}, 1),
 		recording: newRecording(o.Name),
 		late:      lateSharing[T]{changed: map[string]struct{}{}, begun: make(chan struct{}, 1)},

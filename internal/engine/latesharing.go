@@ -47,7 +47,6 @@ func (c *Collection[T]) noteChanged(changes []change.Change[T]) {
 
 // shareLate shares, once in quietTime, the objects that have changed before it alone.
 func (c *Collection[T]) shareLate(ctx context.Context) {
-	c.label(ctx, "sharing")
 	var before map[string]struct{}
 	for {
 		if len(before) == 0 {

@@ -49,16 +49,14 @@ type part[T any] struct {
 	running   atomic.Pointer[runningPart[T]] // nil before it runs
 	ctx       context.Context                // of its reflector; nil before it runs
 	stop      context.CancelFunc             // ends ctx; nil before it runs
-	begun     chan struct{}                  // closed when running is set for the first time
 	ended     chan struct{}                  // closed when the reflector has returned
 }
 
 // runningPart is replaced when a reflector takes the place of one that panicked.
 type runningPart[T any] struct {
 	reflector *reflector.Reflector[T]
-	source    source.Source[T] // of the reflector, not recorded
-	decoding  decodingSource   // nil if the source does not say
-	received  countingSource   // nil if the source does not say
+	decoding  decodingSource // nil if the source does not say
+	received  countingSource // nil if the source does not say
 }
 
 // decodingSource is a source that counts the objects that it has decoded.
@@ -73,8 +71,7 @@ type countingSource interface {
 
 func newPart[T any](namespace string) *part[T] {
 	return &part[T]{
-		namespace: namespace, prefix: Prefix(namespace), created: time.Now(),
-		begun: make(chan struct{}), ended: make(chan struct{}),
+		namespace: namespace, prefix: Prefix(namespace), created: time.Now(), ended: make(chan struct{}),
 	}
 }
 
@@ -162,27 +159,36 @@ func (c *Collection[T]) startParts(ctx context.Context) {
 	}
 	c.startResyncTimerLocked()
 	if c.late.share != nil {
-		p.group.Go(func() { c.shareLate(ctx) })
+		c.start(ctx, "sharing", c.shareLate)
 	}
 	for _, f := range c.o.Background {
-		p.group.Go(func() { f(ctx) })
+		c.start(ctx, "background", f)
 	}
 }
 
-// startPartLocked runs the reflector of a part until Run ends or the part is removed.
-func (c *Collection[T]) startPartLocked(p *part[T]) {
-	ctx, stop := context.WithCancel(c.parts.running)
-	p.ctx, p.stop = ctx, stop
+// start starts a goroutine that Run waits for. Code of the user may run in it: if that calls
+// runtime.Goexit, the collection ends in order. The caller holds parts.mu, or is such a goroutine.
+func (c *Collection[T]) start(ctx context.Context, does string, f func(context.Context)) {
 	c.parts.group.Go(func() {
-		c.label(ctx, "reflector")
-		defer close(p.ended)
-		defer stop()
+		c.label(ctx, does)
 		returned := false
 		defer func() {
 			if !returned { // a panic ends the process
 				c.endByGoexit()
 			}
 		}()
+		f(ctx)
+		returned = true
+	})
+}
+
+// startPartLocked runs the reflector of a part until Run ends or the part is removed.
+func (c *Collection[T]) startPartLocked(p *part[T]) {
+	ctx, stop := context.WithCancel(c.parts.running)
+	p.ctx, p.stop = ctx, stop
+	c.start(ctx, "reflector", func(ctx context.Context) {
+		defer close(p.ended)
+		defer stop()
 		c.o.Supervise(ctx, func(ctx context.Context) {
 			renewed, end := c.renew(ctx, p)
 			defer end()
@@ -190,7 +196,6 @@ func (c *Collection[T]) startPartLocked(p *part[T]) {
 				c.o.OnNotRun(err)
 			}
 		})
-		returned = true
 	})
 }
 
@@ -208,17 +213,28 @@ func (c *Collection[T]) renew(
 	o := from.Reflector
 	o.Name, o.Partition, o.Known, o.Compare = c.o.Name, p.prefix, c.cached, c.o.Compare
 	o.OnChange, o.Share, o.Slots = c.progress.wake, c.late.share, c.o.Slots
+	o.Transform = c.oneByOne(o.Transform)
+	o.Beside = c.followsScope(from.Source)
+	o.Go = func(f func()) { c.start(ctx, "slots", func(context.Context) { f() }) }
 	src, end := c.record(p, from.Source, &o)
-	running := &runningPart[T]{
-		reflector: reflector.New(c.followsScope(src), c.queue, o), source: c.followsScope(from.Source),
-	}
+	running := &runningPart[T]{reflector: reflector.New(c.followsScope(src), c.queue, o)}
 	running.decoding, _ = from.Source.(decodingSource)
 	running.received, _ = from.Source.(countingSource)
 	p.running.Store(running)
-	if !isClosed(p.begun) {
-		close(p.begun)
-	}
 	return running.reflector, end
+}
+
+// oneByOne returns a transform that is called for one object of the collection at a time: namespaces
+// and slots that come have goroutines of their own.
+func (c *Collection[T]) oneByOne(transform func(T) (T, error)) func(T) (T, error) {
+	if transform == nil {
+		return nil
+	}
+	return func(obj T) (T, error) {
+		c.transformMu.Lock()
+		defer c.transformMu.Unlock()
+		return transform(obj)
+	}
 }
 
 // cached returns the cached object of a key.

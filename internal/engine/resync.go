@@ -37,7 +37,7 @@ func (c *Collection[T]) startResyncTimerLocked() {
 	}
 	p.resyncTimer = true
 	ctx := p.running
-	p.group.Go(func() { c.keepResyncTime(ctx) })
+	c.start(ctx, "resyncs", c.keepResyncTime)
 }
 
 // keepResyncTime puts the resyncs of the handlers that are due into the queue.

@@ -65,7 +65,7 @@ func (c *Collection[T]) followScope(clusterScoped bool) {
 	c.parts.mu.Lock()
 	defer c.parts.mu.Unlock()
 	if !c.parts.ending {
-		c.parts.group.Go(func() { c.replaceParts(clusterScoped) })
+		c.start(c.parts.running, "scope", func(context.Context) { c.replaceParts(clusterScoped) })
 	}
 }
 

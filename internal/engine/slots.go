@@ -11,70 +11,57 @@ import (
 // merged is a token of the queue. It is closed when everything before it is applied.
 type merged chan struct{}
 
-// Merge lists the objects of slots that have come into Options.Slots, and returns when they are
-// cached. A collection that is not synced has them in its first list, and one that stops meanwhile
-// needs none. A Holding calls it.
+// Merge returns when the objects of slots that have come into Options.Slots are cached: each part that
+// was listed lists those that it lacks. The first list of a part has them in any case, and a collection
+// that stops meanwhile needs none. A Holding calls it.
 func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
-	if !c.HasSynced() {
+	running, list := c.parts.active()
+	if running == nil {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	running, results := c.startMerges(ctx, slots)
+	defer context.AfterFunc(running, func() { cancel(ErrStopped) })()
+	results := make(chan error, len(list))
+	for _, p := range list {
+		go func() { results <- p.merge(ctx, slots) }()
+	}
+	var err error
+	for range list {
+		err = errors.Join(err, <-results)
+	}
+	applied := make(merged)
+	if err == nil && c.queue.Resync(applied) == nil {
+		select {
+		case <-applied:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	if err == nil || running.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("informer %s: %w", c.Name(), err)
+}
+
+// active returns the context of Run and the parts; nil without a run, or while it ends.
+func (p *parts[T]) active() (running context.Context, list []*part[T]) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ending {
+		return nil, nil
+	}
+	return p.running, p.list
+}
+
+// merge returns when the queue has the objects of slots in a part. A part that was removed meanwhile
+// needs none.
+func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
+	running := p.running.Load()
 	if running == nil {
 		return nil
 	}
-	defer context.AfterFunc(running, func() { cancel(ErrStopped) })()
-	var err error
-	for range cap(results) {
-		err = errors.Join(err, <-results)
-	}
-	if err != nil && running.Err() == nil {
-		return fmt.Errorf("informer %s: %w", c.Name(), err)
-	}
-	applied := make(merged)
-	if c.queue.Resync(applied) != nil {
-		return nil // it has stopped
-	}
-	select {
-	case <-applied:
-		return nil
-	case <-ctx.Done():
-		if running.Err() != nil {
-			return nil
-		}
-		return fmt.Errorf("informer %s: %w", c.Name(), context.Cause(ctx))
-	}
-}
-
-// startMerges starts a goroutine for each part, which Run waits for: it calls the transform. The
-// goroutine sends the result of its merge. running is the context of Run, nil if it does not run.
-func (c *Collection[T]) startMerges(
-	ctx context.Context, slots slot.Set,
-) (running context.Context, results chan error) {
-	p := &c.parts
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.running == nil || p.ending {
-		return nil, nil
-	}
-	results = make(chan error, len(p.list))
-	for _, part := range p.list {
-		p.group.Go(func() { results <- part.merge(ctx, slots) })
-	}
-	return p.running, results
-}
-
-// merge lists the objects of slots by the reflector of a part. A part that was removed meanwhile
-// needs none.
-func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
-	select {
-	case <-p.begun:
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	running := p.running.Load()
-	err := running.reflector.Merge(ctx, running.source, slots)
+	err := running.reflector.Merge(ctx, slots)
 	if err != nil && p.ctx.Err() != nil {
 		return nil
 	}
@@ -87,7 +74,7 @@ func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
 func (c *Collection[T]) Leave(ctx context.Context, slots slot.Set) error {
 	for _, p := range c.parts.present() {
 		if running := p.running.Load(); running != nil {
-			if err := running.reflector.Settle(ctx); err != nil {
+			if err := running.reflector.Leave(ctx, slots); err != nil {
 				return fmt.Errorf("informer %s: %w", c.Name(), err)
 			}
 		}

@@ -81,13 +81,19 @@ func (r *Reflector[T]) retry(ctx context.Context, err error, next state[T]) stat
 func (r *Reflector[T]) retryAfter(
 	err error, end ending, failures int, next state[T],
 ) state[T] {
+	err, wait := r.waitAfter(err, end, failures)
+	r.recorder.failed(end.state, err, time.Now().Add(wait))
+	return &backingOff[T]{wait, next}
+}
+
+// waitAfter returns how long to wait after a number of failures in a row, of which err is the last,
+// and err, which says so if the server asks for a longer wait.
+func (r *Reflector[T]) waitAfter(err error, end ending, failures int) (error, time.Duration) {
 	if end.retryAfter > maxRetryAfter {
 		err = fmt.Errorf("%w (the server asks for a wait of %v: "+
 			"the next attempt is after about %v)", err, end.retryAfter, maxRetryAfter)
 	}
-	wait := delay(r.o.Backoff, failures, min(end.retryAfter, maxRetryAfter))
-	r.recorder.failed(end.state, err, time.Now().Add(wait))
-	return &backingOff[T]{wait, next}
+	return err, delay(r.o.Backoff, failures, min(end.retryAfter, maxRetryAfter))
 }
 
 // pause returns the state that waits before next, after an end that is no failure.

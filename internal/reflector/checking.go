@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/tidings-go/tidings/health"
@@ -52,7 +53,7 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	s.attempts.answered = true
 	s.server.lastContact = time.Now()
 	err = s.rewindOf(page)
-	s.history.suspectRewind, s.history.failedChecks = false, 0
+	s.history.checked()
 	if err != nil {
 		return s.wentBack(ctx, err, s.stream)
 	}
@@ -66,10 +67,8 @@ func (s *checking[T]) rewindOf(page source.Page[T]) error {
 		return h.rewindError(page.Version)
 	}
 	h.absent = absence{}
+	s.forgetGone()
 	was := h.lookedAt()
-	if !s.holds(was.key, was.uid) {
-		return nil // its changes are ignored
-	}
 	for _, item := range page.Items {
 		if item.Key == was.key && h.contradicts(item.Version, item.UID, was) {
 			return passedError(item.Key, was.version, page.Version)
@@ -107,15 +106,13 @@ func (s *checking[T]) watch() state[T] {
 
 // failed returns the state that follows a check that failed.
 func (s *checking[T]) failed(ctx context.Context, err error) state[T] {
-	if h := &s.history; h.suspectRewind {
-		h.failedChecks++
-		h.failedAt = time.Now()
-	}
+	end := classify(err, false)
+	s.history.checkFailed(end.retryAfter)
 	s.report(ctx, OpenWatch, err)
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case classify(err, false).missing:
+	case end.missing:
 		s.stream.endSpan(ctx, err, true)
 		s.close()
 		return s.retry(ctx, err, s.list())
@@ -127,15 +124,24 @@ func (s *checking[T]) failed(ctx context.Context, err error) state[T] {
 	}
 }
 
+// ask lists one object, to learn something about the server.
+func (r *Reflector[T]) ask(ctx context.Context, o source.ListOptions) (source.Page[T], error) {
+	r.recorder.change(func(h *health.Watch) { h.Checks++ })
+	span := r.startSpan(ctx, "check")
+	o.Limit = 1
+	page, err := r.listPage(span.ctx, r.source, o)
+	span.end(err, slog.String("version", page.Version))
+	return page, err
+}
+
 // listLast lists the object that is looked at. A server that cannot select it is asked for any.
 func (s *checking[T]) listLast(ctx context.Context) (source.Page[T], error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestCheck, errUnanswered)
 	defer cancel()
-	o := source.ListOptions{Limit: 1, Key: s.history.lookedAt().key}
-	page, err := s.source.List(ctx, o)
-	if o.Key != "" && err != nil && classify(err, false).cause == undecodable {
-		o.Key = ""
-		page, err = s.source.List(ctx, o)
+	key := s.history.lookedAt().key
+	page, err := s.ask(ctx, source.ListOptions{Key: key})
+	if key != "" && err != nil && classify(err, false).cause == undecodable {
+		page, err = s.ask(ctx, source.ListOptions{})
 	}
 	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {
 		err = errUnanswered

@@ -30,6 +30,8 @@ type healthRecorder struct {
 	// transforms limits the lines about transforms that failed.
 	transforms lograte.Limiter
 
+	slotsLoggedAt time.Time // of the last line about slots; only fillSlots uses it
+
 	// Only the goroutine of Run uses the rest.
 
 	loggedState  health.State // of the last warning, "" since the last recovery
@@ -109,6 +111,19 @@ func (r *healthRecorder) failed(state health.State, err error, retryAt time.Time
 		r.loggedState, r.loggedAt = state, now
 		r.log.Log(context.Background(), r.level, "list and watch failed",
 			"state", string(state), "error", err,
+			"retryIn", retryAt.Sub(now).Round(time.Millisecond))
+	}
+}
+
+// slotsFailed records that the objects of slots that have come could not be listed, for a number of
+// times in a row. It logs the first failure, and then one at every heartbeat.
+func (r *healthRecorder) slotsFailed(failures int, err error, retryAt time.Time) {
+	now := time.Now()
+	err = source.Bound(err)
+	r.change(func(h *health.Watch) { h.LastError, h.LastErrorAt = err, now })
+	if failures == 1 || now.Sub(r.slotsLoggedAt) >= heartbeat {
+		r.slotsLoggedAt = now
+		r.log.Warn("the objects of slots that have come could not be listed", "error", err,
 			"retryIn", retryAt.Sub(now).Round(time.Millisecond))
 	}
 }

@@ -47,11 +47,15 @@ type history struct {
 	overtaken bool
 	recent    recentEvents
 
+	// cut is set when a watch ended out of order: the server may have been set back before the next one
+	// began. That one is followed by a check when it brings a bookmark, or ends in order.
+	cut bool
 	// suspectRewind demands a check of the server's version: it may have been set back to an
-	// older state (P16). failedChecks counts checks that failed since, the last one at failedAt.
+	// older state (P16). failedChecks counts checks that failed since. While a watch runs, the next
+	// one is due at checkAgainAt.
 	suspectRewind bool
 	failedChecks  int
-	failedAt      time.Time
+	checkAgainAt  time.Time
 	absent        absence
 	// rewound is set when a rewind was found, until a list begins the new history.
 	rewound bool
@@ -60,16 +64,40 @@ type history struct {
 // suspect records that the server may have been set back. A watch from a version that the
 // server does not have any more is quiet until it has that version again.
 func (h *history) suspect() {
-	if isNumber(h.version) && !h.suspectRewind {
-		// Changes that come before the check may be of the new history.
-		h.suspectRewind, h.doubted = true, h.last
+	h.doubt()
+	h.suspectRewind = h.suspectRewind || isNumber(h.version)
+	h.cut = false
+}
+
+// doubt keeps the last change for a check to come: changes that come before the check may be of a new
+// history.
+func (h *history) doubt() {
+	if !h.cut && !h.suspectRewind {
+		h.doubted = h.last
+	}
+}
+
+// cutOff records that a watch has ended out of order.
+func (h *history) cutOff() {
+	h.doubt()
+	h.cut = !h.suspectRewind && isNumber(h.version)
+}
+
+// checked records that no check is due any more.
+func (h *history) checked() { h.suspectRewind, h.failedChecks, h.cut = false, 0, false }
+
+// checkFailed records that a check has failed, and how long the server asks for a pause.
+func (h *history) checkFailed(retryAfter time.Duration) {
+	if h.suspectRewind {
+		h.failedChecks++
+		wait := max(time.Duration(h.failedChecks)*longestCheck, min(retryAfter, maxRetryAfter))
+		h.checkAgainAt = time.Now().Add(wait)
 	}
 }
 
 // mustCheckAgain reports whether a check that failed is due again, while a watch runs.
 func (h *history) mustCheckAgain() bool {
-	wait := time.Duration(h.failedChecks) * longestCheck
-	return h.suspectRewind && wait > 0 && time.Since(h.failedAt) >= wait
+	return h.suspectRewind && h.failedChecks > 0 && !time.Now().Before(h.checkAgainAt)
 }
 
 // lookedAt returns the change that a check looks at. A check is also made without a suspicion.

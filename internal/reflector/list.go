@@ -15,12 +15,9 @@ import (
 
 // This file has the steps that lists in pages and streamed lists share.
 
-// beginList counts a list and returns the place for its objects.
+// beginList begins a list of the collection, and returns the place for its objects.
 func (r *Reflector[T]) beginList(ctx context.Context) *staged[T] {
-	r.recorder.change(func(h *health.Watch) {
-		h.Listed = 0
-		h.Lists++
-	})
+	r.countListed(0)
 	r.recorder.enter(health.StateListing)
 	l := &staged[T]{stays: map[string]bool{}, expected: r.lastListed, isOlder: r.history.isOlder}
 	if r.o.Slots != nil {
@@ -30,9 +27,10 @@ func (r *Reflector[T]) beginList(ctx context.Context) *staged[T] {
 	return l
 }
 
-// countListed sets the number of staged objects in health.
-func (r *Reflector[T]) countListed(l *staged[T]) {
-	r.recorder.change(func(h *health.Watch) { h.Listed = l.len() })
+// countListed sets the number of staged objects in health, beside those of a list of slots.
+func (r *Reflector[T]) countListed(n int) {
+	r.recorder.change(func(h *health.Watch) { h.Listed += n - r.counted })
+	r.counted = n
 }
 
 // countEvery is the number of cached objects that are counted at once in health: a source may find
@@ -61,7 +59,7 @@ func (r *Reflector[T]) stageCached(l *staged[T], key, version, uid string) bool 
 	}
 	l.addCached(delta.Item[T]{Key: l.keep(key), Version: knownVersion, UID: knownUID, Object: obj})
 	if l.len()%countEvery == 0 {
-		r.countListed(l)
+		r.countListed(l.len())
 	}
 	return true
 }
@@ -150,12 +148,13 @@ func (r *Reflector[T]) endList(
 	}
 	h.position, h.absent = to, absence{}
 	h.recent.clear()
-	h.rewound, h.suspectRewind, h.failedChecks = false, false, 0
+	h.rewound = false
+	h.checked()
 	r.server.lastContact = time.Now()
 	a := &r.attempts
 	a.lists++
 	a.uselessInRow, a.undecodable, a.answered = 0, false, false
-	r.recorder.change(func(h *health.Watch) { h.Listed = 0 })
+	r.countListed(0)
 	r.received()
 	return nil
 }

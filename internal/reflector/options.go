@@ -22,8 +22,14 @@ type Options[T any] struct {
 	Accept func(item source.Item[T], deleted bool) error
 	// Slots are those of which the objects are wanted; nil wants all objects.
 	Slots *slot.Holding
+	// Beside is the source of the lists of slots that come, beside the watch; nil is that of the
+	// reflector.
+	Beside source.Source[T]
+	// Go starts the goroutine of these lists, which calls the functions of the options; nil is a go
+	// statement. Run waits for it.
+	Go func(func())
 	// Transform replaces an object before it is handed on; nil leaves it. An error, a panic
-	// and a nil result leave the cached state as it is.
+	// and a nil result leave the cached state as it is. With Slots, it is called by two goroutines.
 	Transform func(T) (T, error)
 	// AfterTransform replaces the result of Transform, or the object if there is no Transform.
 	// The result is not nil. received is the item of the source; Transform may have written
@@ -91,6 +97,9 @@ func (o Options[T]) withDefaults() Options[T] {
 	}
 	if o.Known == nil {
 		o.Known = func(string) (obj T, version, uid string, ok bool) { return }
+	}
+	if o.Go == nil {
+		o.Go = func(f func()) { go f() }
 	}
 	if o.OnChange == nil {
 		o.OnChange = func() {}

@@ -1,10 +1,100 @@
 package reflector
 
 import (
+	"context"
+	"log/slog"
 	"strings"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
+
+// pageTries is the number of times in a row that a failed page is asked for again. With the
+// default backoff that takes two minutes; continue tokens live for five to ten.
+const pageTries = 8
+
+// pageReader reads a list in pages, whatever asks for it: a first list, a relist, or slots that come.
+type pageReader[T any] struct {
+	r      *Reflector[T]
+	source source.Source[T]
+	o      source.ListOptions // of every page, but for the token
+	span   span               // of all pages
+	pages  pages              // where the list is
+
+	version  string // of the first page
+	read     int    // pages
+	last     bool   // the last page was read
+	failures int    // of the present page, in a row
+}
+
+// readPages counts a list and returns the reader of its pages.
+func (r *Reflector[T]) readPages(
+	ctx context.Context, src source.Source[T], o source.ListOptions,
+) *pageReader[T] {
+	r.recorder.change(func(h *health.Watch) { h.Lists++ })
+	return &pageReader[T]{r: r, source: src, o: o, span: r.startSpan(ctx, "list")}
+}
+
+// next reads the next page. The version of the list is that of its first page, so that a watch from
+// there brings every change that was made while the others were read.
+func (p *pageReader[T]) next() (source.Page[T], error) {
+	p.pages.begin()
+	o := p.o
+	o.Continue, o.Selects = p.pages.token, p.pages.noting(o.Selects)
+	if isCached := o.IsCached; isCached != nil {
+		o.IsCached = func(key, version, uid string) bool {
+			p.pages.note(key)
+			return isCached(key, version, uid)
+		}
+	}
+	page, err := p.r.listPage(p.span.ctx, p.source, o)
+	if err != nil {
+		return page, err
+	}
+	p.failures = 0
+	p.read++
+	if p.pages.token == "" {
+		p.version = page.Version
+	}
+	for _, item := range page.Items {
+		p.pages.note(item.Key)
+	}
+	if p.last = page.Continue == ""; p.last {
+		return page, nil
+	}
+	return page, p.pages.follow(page.Continue)
+}
+
+// fate is what follows a page that failed.
+type fate uint8
+
+const (
+	listFails   fate = iota
+	pageAgain        // after a wait
+	listUnpaged      // the list begins anew, without pages
+)
+
+// fateOf returns what follows a page that failed, and counts the failure.
+//
+//	the pages have no end, or a token has expired, and the list has pages  → listUnpaged
+//	a later page may succeed, and has not failed pageTries times in a row  → pageAgain
+//	any other failure                                                      → listFails
+func (p *pageReader[T]) fateOf(end ending) fate {
+	switch later := p.pages.token != ""; {
+	case p.o.Limit > 0 && (end.cause == endless || later && end.cause == expired):
+		return listUnpaged
+	case later && end.transient && p.failures < pageTries:
+		p.failures++
+		return pageAgain
+	}
+	return listFails
+}
+
+// end ends the span of the list.
+func (p *pageReader[T]) end(err error, objects int) {
+	p.span.end(err, slog.String("version", p.version), slog.Int("pages", p.read),
+		slog.Int("objects", objects))
+}
 
 // emptyPages is the number of empty pages in a row, none of them the last, that make a list
 // endless.

@@ -3,16 +3,11 @@ package reflector
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
-
-// pageTries is the number of times in a row that a failed page is asked for again. With the
-// default backoff that takes two minutes; continue tokens live for five to ten.
-const pageTries = 8
 
 // paging reads the collection page by page. Out of it lead:
 //
@@ -26,87 +21,60 @@ type paging[T any] struct {
 	limit        int64 // objects per page, 0 for no limit
 	afterSilence bool  // a streamed list has just fallen silent
 
-	span     span       // of all pages
-	staged   *staged[T] // nil until the list begins
-	from     string     // the version that is asked for: "" or "0"
-	version  string     // of the first page
-	pages    pages      // where the list is
-	failures int        // of this page in a row
-	read     int        // pages
+	staged *staged[T] // nil until the list begins
+	pages  *pageReader[T]
 }
 
 // close ends the span of a list that is given up, as Run ends.
 func (s *paging[T]) close() {
 	if s.staged != nil {
-		s.endSpan(context.Canceled, s.staged.len())
+		s.pages.end(context.Canceled, s.staged.len())
 	}
 }
 
-// endSpan ends the span of the list.
-func (s *paging[T]) endSpan(err error, objects int) {
-	s.span.end(err, slog.String("version", s.version), slog.Int("pages", s.read),
-		slog.Int("objects", objects))
+// begin begins the list.
+func (s *paging[T]) begin(ctx context.Context) {
+	s.staged = s.beginList(ctx)
+	o := source.ListOptions{
+		Limit: s.limit, Selects: s.selects(), ShardSelector: s.staged.asked.selector,
+		IsCached: s.unlessRewound(func(key, version, uid string) bool {
+			return s.stageCached(s.staged, key, version, uid)
+		}),
+	}
+	if !s.listed && !s.history.overtaken && !s.o.ConsistentFirstList {
+		o.Version = "0"
+	}
+	s.pages = s.readPages(ctx, s.source, o)
 }
 
-// step asks for page after page. The version of the list is that of its first page, so that a
-// watch from there brings every change that was made while the others were read.
+// step asks for page after page.
 func (s *paging[T]) step(ctx context.Context) state[T] {
 	if s.staged == nil {
-		s.staged = s.beginList(ctx)
-		s.span = s.startSpan(ctx, "list")
-		if h := &s.history; !s.listed && !h.overtaken && !s.o.ConsistentFirstList {
-			s.from = "0"
-		}
+		s.begin(ctx)
 	}
 	s.recorder.enter(health.StateListing)
-	for {
-		last, err := s.readPage()
-		if err != nil {
+	for !s.pages.last {
+		if err := s.stagePage(); err != nil {
 			return s.failed(ctx, err)
 		}
-		if last {
-			return s.complete(ctx)
-		}
 	}
+	return s.complete(ctx)
 }
 
-// readPage stages one page and reports whether it was the last one. A page that fails leaves
-// nothing staged.
-func (s *paging[T]) readPage() (last bool, err error) {
+// stagePage stages one page. A page that fails leaves nothing staged.
+func (s *paging[T]) stagePage() error {
 	cached := len(s.staged.cached)
-	page, err := s.fetch()
+	page, err := s.pages.next()
 	if err != nil {
 		s.staged.cached = s.staged.cached[:cached]
-		return false, err
-	}
-	s.failures = 0
-	s.read++
-	if s.pages.token == "" {
-		s.version = page.Version
+		return err
 	}
 	for _, item := range page.Items {
-		s.pages.note(item.Key)
 		s.stage(s.staged, item)
 	}
 	s.server.lastContact = time.Now()
-	s.countListed(s.staged)
-	if page.Continue == "" {
-		return true, nil
-	}
-	return false, s.pages.follow(page.Continue)
-}
-
-// fetch asks for a page.
-func (s *paging[T]) fetch() (source.Page[T], error) {
-	s.pages.begin()
-	return s.listPage(s.span.ctx, s.source, source.ListOptions{
-		Version: s.from, Limit: s.limit, Continue: s.pages.token,
-		Selects: s.pages.noting(s.selects()), ShardSelector: s.staged.asked.selector,
-		IsCached: s.unlessRewound(func(key, version, uid string) bool {
-			s.pages.note(key)
-			return s.stageCached(s.staged, key, version, uid)
-		}),
-	})
+	s.countListed(s.staged.len())
+	return nil
 }
 
 // listPage asks for a page. The request ends if it is silent for Options.MaxSilence.
@@ -130,29 +98,28 @@ func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 	if end.cause == endless {
 		err = fmt.Errorf("list %s: %w", s.o.Name, err)
 	}
-	switch {
-	case ctx.Err() != nil:
+	if ctx.Err() != nil {
 		return nil
-	case s.limit > 0 && (end.cause == endless || s.pages.token != "" && end.cause == expired):
-		s.endSpan(err, s.staged.len())
+	}
+	fate := s.pages.fateOf(end)
+	if fate == pageAgain {
+		s.report(ctx, PagedList, err)
+		return s.retryAfter(err, end, s.pages.failures, s)
+	}
+	s.pages.end(err, s.staged.len())
+	if fate == listUnpaged {
 		s.noteError(err)
 		return &paging[T]{Reflector: s.Reflector, afterSilence: s.afterSilence}
-	case s.pages.token != "" && end.transient && s.failures < pageTries:
-		s.failures++
-		s.report(ctx, PagedList, err)
-		return s.retryAfter(err, end, s.failures, s)
-	default:
-		s.endSpan(err, s.staged.len())
-		s.report(ctx, PagedList, err)
-		return s.retry(ctx, err, s.list())
 	}
+	s.report(ctx, PagedList, err)
+	return s.retry(ctx, err, s.list())
 }
 
 // complete hands on the list.
 func (s *paging[T]) complete(ctx context.Context) state[T] {
 	objects := s.staged.len() // endList takes them
-	err := s.endList(ctx, s.staged, s.version, s.from == "")
-	s.endSpan(err, objects)
+	err := s.endList(ctx, s.staged, s.pages.version, s.pages.o.Version == "")
+	s.pages.end(err, objects)
 	if err != nil {
 		return s.listAgain(ctx, PagedList, err)
 	}

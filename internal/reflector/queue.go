@@ -49,7 +49,7 @@ func (s *watching[T]) push(ctx context.Context, version string) error {
 			return errSlotsCame
 		}
 		changes = slices.DeleteFunc(changes, func(e delta.Event[T]) bool { return !s.holds(e.Key, e.UID) })
-		s.note(changes)
+		changes = s.note(changes, version)
 	}
 	if len(changes) == 0 {
 		return s.queue.Bookmark(ctx, s.o.Partition, version)
@@ -62,6 +62,7 @@ func (s *watching[T]) push(ctx context.Context, version string) error {
 func (r *Reflector[T]) replace(
 	ctx context.Context, l *staged[T], version string, items []delta.Item[T], o delta.ReplaceOptions,
 ) error {
+	held := r.held() // as they are now: Moved is called later
 	if r.o.Slots != nil {
 		if err := r.handingOn.acquire(ctx); err != nil {
 			return err
@@ -70,7 +71,8 @@ func (r *Reflector[T]) replace(
 		if l != nil && r.o.Slots.Adds() != l.adds {
 			return errSlotsCame
 		}
-		key, held := r.o.Slots.Key(), r.held() // as they are now: Moved is called later
+		key := r.o.Slots.Key()
+		held = r.held()
 		o.Moved = func(objectKey, uid string) bool {
 			return !key.In(held, uid, slot.NamespaceOf(objectKey))
 		}
@@ -80,16 +82,6 @@ func (r *Reflector[T]) replace(
 		return err
 	}
 	r.listed, r.emptied = r.listed || l != nil, l == nil
-	r.merging.end(errReplaced)
-	return nil
-}
-
-// Settle returns when the events that were decoded before are handed on. Those of slots that have
-// gone by now are not handed on afterwards. An error is that of the context.
-func (r *Reflector[T]) Settle(ctx context.Context) error {
-	if err := r.handingOn.acquire(ctx); err != nil {
-		return err
-	}
-	r.handingOn.release()
+	r.filling.listed(held, r.emptied)
 	return nil
 }

@@ -26,14 +26,12 @@ type Reflector[T any] struct {
 	recorder *healthRecorder
 	ran      atomic.Bool
 
-	// Run shares these with Merge, Settle and SuspectWatch. With slots, handingOn is held while lists
-	// and events are handed on, which may wait for room in the queue. It guards listed and emptied,
-	// which Run alone writes.
+	// The goroutine of Run shares these with fillSlots and the callers of Merge, Leave and
+	// SuspectWatch. With slots, handingOn is held while lists and events are handed on, which may wait
+	// for room in the queue.
 
 	handingOn lock
-	listed    bool // a list was handed on
-	emptied   bool // later, the queue was told that the server has no such resource
-	merging   merging
+	filling   filling
 	running   atomic.Pointer[stream[T]]  // the running watch, or the last one
 	suspected atomic.Pointer[lastChange] // a read has shown an older state of it; nil for none
 	sharding  atomic.Bool                // the server has honoured the last shard selector of a list
@@ -43,6 +41,10 @@ type Reflector[T any] struct {
 	history  history
 	server   server
 	attempts attempts
+	listed   bool   // a list was handed on
+	emptied  bool   // later, the queue was told that the server has no such resource
+	counted  int    // objects of the running list that health counts
+	removes  uint64 // of slots, up to which forgetGone has looked
 	// lastListed is the number of objects in the last list. The next one makes room for as many.
 	lastListed int
 }
@@ -88,6 +90,9 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	invalid := o.Transport.Check("Options")
 	recent := recentEvents{off: o.Compare == nil}
 	o = o.withDefaults()
+	if o.Beside == nil {
+		o.Beside = src
+	}
 	return &Reflector[T]{
 		source: src, queue: queue, o: o, invalid: invalid, handingOn: make(lock, 1),
 		history:  history{compare: o.Compare, recent: recent},
@@ -97,7 +102,11 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 }
 
 // Health describes the reflector.
-func (r *Reflector[T]) Health() health.Watch { return r.recorder.snapshot() }
+func (r *Reflector[T]) Health() health.Watch {
+	h := r.recorder.snapshot()
+	h.SlotsToList = r.lacking()
+	return h
+}
 
 // Run lists and watches until ctx ends or the queue is closed, and then returns nil. It
 // returns ErrRanAlready if it was called before, and the error of Options.Check if there is
@@ -112,7 +121,9 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	// Not in New: a logger may use the informer, which does not exist then.
 	r.recorder.log = r.o.Logger.With("informer", r.o.Name)
 	defer r.recorder.enter(health.StateStopped)
-	defer r.endMerge()
+	if r.o.Slots != nil {
+		defer r.startFilling(ctx)()
+	}
 	now := r.list()
 	defer func() { // a step may panic
 		if s, ok := now.(interface{ close() }); ok {

@@ -82,8 +82,25 @@ func TestP16_Rewinds(t *testing.T) {
 		"outage of 5.6 s": {answers: append(refusedFor(2), watched("5"))},
 		// How long an outage was shows at its end, not at the last failure, which is after 5.6 s.
 		"outage of 12 s": {answers: append(refusedFor(3), watched("5"), checked("9"))},
-		"outages of 5.6 s": {answers: append(refusedFor(2), watched("5", sendsAfter(time.Second, "*6"), cut),
+		// A watch that begins soon after an end out of order is followed by a check when it brings a
+		// bookmark, whatever it brings before, or ends in order.
+		"outages of 5.6 s": {answers: append(refusedFor(2), watched("5", sendsAfter(time.Second, "*6"), cut), checked("6"),
 			failed("watch 6", errRefused), failed("watch 6", errRefused), watched("6"))},
+		"outage of a moment, and a backup": {
+			answers: []answer{listed(failsAfter(time.Second, errCut)), watched("5", sendsAfter(time.Minute, "*6")), page(look, "6", "+a@2", ""), relisted4},
+			queue:   []string{replaced5, "bookmark 6", rewound4},
+		},
+		"two cuts, and a backup": {
+			answers: []answer{
+				listed(failsAfter(time.Second, errCut)), watched("5", failsAfter(5*time.Second, errCut)),
+				watched("5", sends("~b@7"), sendsAfter(time.Minute, "*8")), page(look, "8", "", ""), relisted4,
+			},
+			queue: []string{replaced5, "push 7: set b@7", "bookmark 8", rewound4},
+		},
+		"outage of a moment, and a watch that ends in order": {
+			answers: []answer{listed(failsAfter(time.Second, errCut)), watched("5", sendsAfter(time.Second, "~b@7"), eof), checked("3"), relisted4},
+			queue:   []string{replaced5, "push 7: set b@7", rewound4},
+		},
 		// It is not known whether the server went back while a connection was quiet that then
 		// broke.
 		"outage since the last event": {

@@ -72,8 +72,8 @@ func (r *Reflector[T]) maySelect(slots slot.Set) bool {
 func (r *Reflector[T]) checkSharding(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, longestCheck)
 	defer cancel()
-	r.listPage(ctx, r.source, source.ListOptions{ //nolint:errcheck // see above
-		Limit: 1, ShardSelector: r.held().UIDSelector(), Selects: r.selects(),
+	r.ask(ctx, source.ListOptions{ //nolint:errcheck // see above
+		ShardSelector: r.held().UIDSelector(), Selects: r.selects(),
 	})
 }
 

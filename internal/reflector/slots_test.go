@@ -67,6 +67,7 @@ func slotsOfAWatchThatSelects(t *testing.T, compare func(a, b string) (int, bool
 		},
 		"nor what came with the end of a streamed list": {
 			j:       &journal{during: add},
+			o:       Options[object]{Beside: &lists{takes: time.Minute, pages: []answer{page("", "9", "", "")}}},
 			answers: []answer{streamed(sends("+a@3 =5 ~a@8")), watched("5", sends("~bb@7 ~a@8"))},
 			queue:   []string{replaced5, "push 8: set bb@7 set a@8"},
 		},
@@ -96,7 +97,7 @@ func slotsOfAWatchThatSelects(t *testing.T, compare func(a, b string) (int, bool
 		t.Run(name, func(t *testing.T) {
 			c.shards = true
 			held = slot.NewHolding(slot.UID, slotsOf("a"))
-			c.o = Options[object]{Slots: held, Compare: compare}
+			c.o.Slots, c.o.Compare = held, compare
 			c.check = func(t *testing.T, r *Reflector[object], s *script, _ *journal) {
 				if s.probes != 1 {
 					t.Errorf("the server was asked %d times whether it selects", s.probes)

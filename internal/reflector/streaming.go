@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -40,6 +41,7 @@ func (s *streaming[T]) endSpan(err error, version string, objects int) {
 
 func (s *streaming[T]) step(ctx context.Context) state[T] {
 	s.staged = s.beginList(ctx)
+	s.recorder.change(func(h *health.Watch) { h.Lists++ })
 	s.span = s.startSpan(ctx, "list")
 	var err error
 	s.stream, err = s.open(s.span.ctx, source.WatchOptions{
@@ -72,7 +74,7 @@ func (s *streaming[T]) step(ctx context.Context) state[T] {
 			}
 			s.stageEvent(event)
 		}
-		s.countListed(s.staged)
+		s.countListed(s.staged.len())
 	}
 }
 

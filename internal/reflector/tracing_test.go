@@ -85,10 +85,11 @@ func TestSpans(t *testing.T) {
 		},
 		"of a namespace, with a watch that outlives its timeout": {
 			scenario{o: inNamespace, pass: 45 * time.Second, answers: []answer{streamed(sends("=5")), watched("5"), checked("5")}},
-			[]string{"list things.v1", "watch things.v1", ""},
+			[]string{"list things.v1", "watch things.v1", "check things.v1"},
 			[]string{
 				"list things.v1 [informer=things.v1 namespace=a] [version=5 streamed=true objects=0] <nil>",
 				"watch things.v1 [version=5 informer=things.v1 namespace=a] [end=silent events=0] " + errOutlived.Error(),
+				"check things.v1 [informer=things.v1 namespace=a] [version=5] <nil>",
 				"watch things.v1 [version=5 informer=things.v1 namespace=a] [end=stopped events=0] <nil>",
 			},
 		},

@@ -78,7 +78,7 @@ func TestP01_GroupOfDeletesIsResumedFromBeforeIt(t *testing.T) {
 	t.Run("through several watches", scenario{
 		answers: []answer{
 			listed(sends("-a@9"), cut), watched("5", sends("-a@9"), sends("-b@9"), cut),
-			watched("5", sends("-a@9"), sends("-b@9"), sends("-c@9"), sends("*9"), cut), watched("9"),
+			watched("5", sends("-a@9"), sends("-b@9"), sends("-c@9"), sends("*9"), cut), checked("9"), watched("9"),
 		},
 		check: unless(func(h health.Watch) bool {
 			return h.Version != "9"
@@ -86,7 +86,7 @@ func TestP01_GroupOfDeletesIsResumedFromBeforeIt(t *testing.T) {
 	}.run)
 	// Events that a server sends after that in another order are no sign of a rewind.
 	t.Run("then events out of order", scenario{
-		answers: []answer{listed(sends("-b@9"), cut), watched("5", sends("-b@9 +c@12"), sends("-a@11 *12"))},
+		answers: []answer{listed(sends("-b@9"), cut), watched("5", sends("-b@9 +c@12"), sends("-a@11 *12")), checked("12")},
 		queue:   []string{replaced5, "push 9: delete b@9", "push 12: delete b@9 set c@12", "push 12: delete a@11"},
 	}.run)
 }
@@ -121,7 +121,9 @@ func TestP18_EndsThatLeadToAList(t *testing.T) {
 		"vanished resource":                {listed(fails(errCut)), failed("watch 5", errNotFound), listed9},
 		"ERROR events at once":             {listed(internal), ends("5", internal), ends("5", internal), listed9},
 		"ERROR events after a while":       {listed(later), ends("5", later), ends("5", later), listed9},
-		"ERROR events after a bookmark":    {listed(internal), ends("5", quiet, internal), ends("5", quiet, internal), listed9},
+		"ERROR events after a bookmark": {
+			listed(internal), ends("5", quiet, internal), checked("5"), ends("5", quiet, internal), checked("5"), listed9,
+		},
 	}
 	for _, code := range []int32{401, 403, 409, 414, 431, 500, 502, 503, 504} {
 		all[fmt.Sprint("refused with ", code)] = refused(status(code, metav1.StatusReasonUnknown))

@@ -47,7 +47,7 @@ type opening[T any] struct {
 
 func (s *opening[T]) step(ctx context.Context) state[T] {
 	h := &s.history
-	if (h.version == "" || h.version == "0") && !s.afterList || s.merging.needsList() {
+	if (h.version == "" || h.version == "0") && !s.afterList || s.filling.needsList() {
 		return s.list()
 	}
 	if older := s.suspected.Swap(nil); older != nil {
@@ -95,18 +95,20 @@ func (s *watching[T]) step(ctx context.Context) state[T] {
 	s.running.Store(s.stream)
 	s.endOutdatedWatch() // slots may have come while it began, or a list may have been demanded
 	err := s.handOn(ctx, s.rest)
-	for err == nil {
-		var events []source.Event[T]
-		if events, err = s.stream.Next(); err != nil {
-			break
-		}
-		s.server.lastContact = time.Now()
-		if err = s.handOn(ctx, events); err == nil && s.lacksEnd() {
-			h := &s.history
+	for h := &s.history; err == nil; {
+		switch {
+		case s.lacksEnd():
 			return s.wentBack(ctx, passedError(h.absent.key, h.absent.was, h.version), s.stream)
-		}
-		if err == nil && s.history.mustCheckAgain() {
+		case h.cut && !s.stream.bookmark.IsZero():
+			h.suspect()
 			return &checking[T]{s.Reflector, s.stream}
+		case h.mustCheckAgain():
+			return &checking[T]{s.Reflector, s.stream}
+		}
+		var events []source.Event[T]
+		if events, err = s.stream.Next(); err == nil {
+			s.server.lastContact = time.Now()
+			err = s.handOn(ctx, events)
 		}
 	}
 	return s.watchEnded(ctx, err, s.stream)
@@ -148,8 +150,11 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream
 		r.attempts.progress() // a server whose watches last does not fail
 		r.attempts.lists = 0
 	}
-	if w.lasted && !progressed && inOrder {
+	switch {
+	case inOrder && w.lasted && !progressed, w.cause == finished && r.history.cut:
 		r.history.suspect() // servers send a bookmark before they end a watch
+	case w.cause == broken, w.cause == refused, w.cause == busy:
+		r.history.cutOff()
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -240,19 +245,9 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 	if len(events) == 0 {
 		return nil
 	}
-	to := s.history.position
+	s.forgetGone()
+	to, absent := s.history.position, s.history.absent
 	var bad error
-	absent := s.history.absent
-	// Once the slot of an object has gone, its end may come without a key, or not at all.
-	if !s.holds(to.last.key, to.last.uid) {
-		to.last = lastChange{}
-	}
-	if !s.holds(to.doubted.key, to.doubted.uid) {
-		to.doubted = lastChange{}
-	}
-	if !s.holds(absent.key, absent.uid) {
-		absent = absence{}
-	}
 	s.changes = s.changes[:0]
 	for i := range events {
 		event := &events[i]

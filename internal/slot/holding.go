@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -14,24 +16,26 @@ type Holding struct {
 	key  Key
 	held atomic.Pointer[held]
 
-	// adding is held by Add, and leaving while members drop slots, which comes after it. They have
-	// room for one token: locks that a context may end the wait for.
-	adding, leaving chan struct{}
+	// leaving is held while members drop slots. It has room for one token: a lock that a context may
+	// end the wait for.
+	leaving chan struct{}
 
-	mu      sync.Mutex     // guards the rest; held is written under it
-	left    Set            // that members may still have; none of them is held
-	members map[Member]Set // with the slots that are held, and that the member may lack
+	mu      sync.Mutex // guards the rest; held is written under it
+	left    Set        // that members may still have; none of them is held
+	members map[Member]struct{}
+	gone    [Entries]uint64 // the number of the last removal of each slot, from 1 on
 }
 
 // held is a state of a holding.
 type held struct {
-	set  Set
-	adds uint64 // additions so far
+	set           Set
+	adds, removes uint64 // so far
 }
 
 // Member is a collection of the objects in the slots of a holding.
 type Member interface {
-	// Merge returns when the objects of slots that have come are cached.
+	// Merge returns when the objects of slots that have come are cached, as far as the member lacks
+	// them.
 	Merge(ctx context.Context, slots Set) error
 	// Leave queues the end of the objects of slots that have gone. An error is that of the context.
 	Leave(ctx context.Context, slots Set) error
@@ -40,8 +44,7 @@ type Member interface {
 // NewHolding returns a holding of some slots.
 func NewHolding(key Key, slots Set) *Holding {
 	h := &Holding{
-		key: key, adding: make(chan struct{}, 1), leaving: make(chan struct{}, 1),
-		members: map[Member]Set{},
+		key: key, leaving: make(chan struct{}, 1), members: map[Member]struct{}{},
 	}
 	h.held.Store(&held{set: slots})
 	return h
@@ -56,6 +59,22 @@ func (h *Holding) Slots() Set { return h.held.Load().set }
 // Adds counts the calls of Add that have added slots. A list that began before the last one may lack
 // objects.
 func (h *Holding) Adds() uint64 { return h.held.Load().adds }
+
+// GoneSince returns the slots that have gone after a number of removals, also those that have come back,
+// and the number of removals so far.
+func (h *Holding) GoneSince(removes uint64) (gone Set, now uint64) {
+	if h.held.Load().removes == removes {
+		return Set{}, removes
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for n, at := range h.gone {
+		if at > removes {
+			gone.Add(n)
+		}
+	}
+	return gone, h.held.Load().removes
+}
 
 // Has reports whether the slot of an object with a UID and a namespace is held, as [Key.In] does.
 func (h *Holding) Has(uid, namespace string) bool { return h.key.In(h.Slots(), uid, namespace) }
@@ -76,62 +95,34 @@ func (h *Holding) Check(namespace string) error {
 	return nil
 }
 
-// Add adds slots, and returns when the caches of all informers that are synced have their objects: each
-// lists them once, while its watch goes on. The first list of any other informer has them too. After an
-// error the slots are held, and some caches may lack their objects: call Add again, which makes only
-// these list them, or Remove. One call of Add is at work at a time. Slots that are removed meanwhile
-// leave at once.
+// Add adds slots, and returns when the caches of all informers have their objects: each lists them
+// once, while its watch goes on. A namespace that was not listed yet is not waited for, as its first
+// list has them too. A list that fails is made again, also when Add has returned the error, or its
+// context has ended, until the slots are removed: so the caches come to have the objects in any case.
+// Slots that are removed meanwhile leave at once.
 func (h *Holding) Add(ctx context.Context, slots Set) error {
-	select {
-	case h.adding <- struct{}{}:
-		defer func() { <-h.adding }()
-	case <-ctx.Done():
-		return fmt.Errorf("add the slots %v: %w", slots, context.Cause(ctx))
-	}
 	for !h.hold(slots) {
 		if err := h.leave(ctx); err != nil {
 			return fmt.Errorf("add the slots %v, which have not left yet: %w", slots, err)
 		}
 	}
-	lacking := h.lacking(slots)
-	errs := make(chan error, len(lacking))
-	for m, lacks := range lacking {
-		go func() { errs <- h.merge(ctx, m, lacks) }()
-	}
-	var err error
-	for range lacking {
-		err = errors.Join(err, <-errs)
-	}
-	if err != nil {
+	if err := h.each(func(m Member) error { return m.Merge(ctx, slots) }); err != nil {
 		return fmt.Errorf("add the slots %v: %w", slots, err)
 	}
 	return nil
 }
 
-// lacking returns the members that may lack some of the slots, with these.
-func (h *Holding) lacking(slots Set) map[Member]Set {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	all := map[Member]Set{}
-	for m, lacks := range h.members {
-		if some := lacks.Minus(lacks.Minus(slots)); !some.IsEmpty() {
-			all[m] = some
-		}
+// each calls f for all members at once, and joins the errors.
+func (h *Holding) each(f func(Member) error) (err error) {
+	members := h.attached()
+	errs := make(chan error, len(members))
+	for _, m := range members {
+		go func() { errs <- f(m) }()
 	}
-	return all
-}
-
-// merge has a member list slots that it may lack.
-func (h *Holding) merge(ctx context.Context, m Member, slots Set) error {
-	if err := m.Merge(ctx, slots); err != nil {
-		return err
+	for range members {
+		err = errors.Join(err, <-errs)
 	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if lacks, ok := h.members[m]; ok {
-		h.members[m] = lacks.Minus(slots)
-	}
-	return nil
+	return err
 }
 
 // Remove removes slots. From now on informers ignore the changes of their objects; the cached ones
@@ -142,10 +133,11 @@ func (h *Holding) Remove(slots Set) {
 	defer h.mu.Unlock()
 	now := *h.held.Load()
 	now.set = now.set.Minus(slots)
-	h.held.Store(&now)
-	for m, lacks := range h.members {
-		h.members[m] = lacks.Minus(slots)
+	now.removes++
+	for n := range slots.Slots() {
+		h.gone[n] = now.removes
 	}
+	h.held.Store(&now)
 	h.left = h.left.Union(slots)
 	// It ends when the handlers that informers wait for have made room.
 	go h.leave(context.Background()) //nolint:errcheck // the context does not end
@@ -162,9 +154,6 @@ func (h *Holding) hold(slots Set) bool {
 	come := slots.Minus(now.set)
 	if come.IsEmpty() {
 		return true
-	}
-	for m, lacks := range h.members {
-		h.members[m] = lacks.Union(come)
 	}
 	now.set = now.set.Union(come)
 	now.adds++
@@ -186,10 +175,8 @@ func (h *Holding) leave(ctx context.Context) error {
 	if left.IsEmpty() {
 		return nil
 	}
-	for _, m := range h.attached() {
-		if err := m.Leave(ctx, left); err != nil {
-			return err
-		}
+	if err := h.each(func(m Member) error { return m.Leave(ctx, left) }); err != nil {
+		return err
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -197,20 +184,17 @@ func (h *Holding) leave(ctx context.Context) error {
 	return nil
 }
 
-func (h *Holding) attached() (members []Member) {
+func (h *Holding) attached() []Member {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for m := range h.members {
-		members = append(members, m)
-	}
-	return members
+	return slices.Collect(maps.Keys(h.members))
 }
 
 // Attach adds a member. It follows the changes until detach is called.
 func Attach(h *Holding, m Member) (detach func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.members[m] = Set{}
+	h.members[m] = struct{}{}
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()

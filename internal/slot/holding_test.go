@@ -3,6 +3,7 @@ package slot
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -99,35 +100,54 @@ func TestS6_RemoveWhileAddWaits(t *testing.T) {
 	})
 }
 
-// TestS6_AddAgainAfterAnError: only the member whose merge has failed lists the slots again, and those
-// that have come since.
+// TestS6_AddAgainAfterAnError: slots stay held after an error, and another Add of them is no addition.
+// Every member is asked at once: one that does not answer holds up no other.
 func TestS6_AddAgainAfterAnError(t *testing.T) {
-	h := NewHolding(UID, Set{})
-	var merges [2]int
-	err := errors.New("forbidden")
-	for i := range merges {
-		Attach(h, &member{
-			merge: func(context.Context) error {
-				if merges[i]++; i == 0 {
+	synctest.Test(t, func(t *testing.T) {
+		h := NewHolding(UID, Set{})
+		var asked, left atomic.Int64
+		err := errors.New("forbidden")
+		proceed := make(chan struct{})
+		for i := range 3 {
+			Attach(h, &member{
+				merge: func(context.Context) error {
+					asked.Add(1)
+					<-proceed
+					if i == 0 {
+						return err
+					}
 					return nil
-				}
-				return err
-			},
-			leave: func(context.Context, Set) error { return nil },
-		})
-	}
-	if got := h.Add(t.Context(), Of(1)); !errors.Is(got, err) || h.Adds() != 1 {
-		t.Fatalf("%v after %d additions", got, h.Adds())
-	}
-	err = nil
-	if err := h.Add(t.Context(), Of(1)); err != nil || merges != [2]int{1, 2} || h.Adds() != 1 {
-		t.Errorf("%v: the members have merged %v times, after %d additions", err, merges, h.Adds())
-	}
-	if err := h.Add(t.Context(), Of(1, 2)); err != nil || merges != [2]int{2, 3} || h.Adds() != 2 {
-		t.Errorf("%v: the members have merged %v times, after %d additions", err, merges, h.Adds())
-	}
-	h.Remove(Of(1))
-	if err := h.Add(t.Context(), Of(2)); err != nil || merges != [2]int{2, 3} {
-		t.Errorf("%v: the members have merged %v times", err, merges)
-	}
+				},
+				leave: func(context.Context, Set) error {
+					left.Add(1)
+					<-proceed
+					return nil
+				},
+			})
+		}
+		added := make(chan error)
+		go func() { added <- h.Add(t.Context(), Of(1)) }()
+		synctest.Wait()
+		if asked.Load() != 3 {
+			t.Errorf("%d members are asked", asked.Load())
+		}
+		close(proceed)
+		if got := <-added; !errors.Is(got, err) || h.Adds() != 1 || h.Slots() != Of(1) {
+			t.Errorf("%v after %d additions; %v are held", got, h.Adds(), h.Slots())
+		}
+		err = nil
+		if err := h.Add(t.Context(), Of(1)); err != nil || h.Adds() != 1 {
+			t.Errorf("%v after %d additions", err, h.Adds())
+		}
+		if err := h.Add(t.Context(), Of(1, 2)); err != nil || h.Adds() != 2 {
+			t.Errorf("%v after %d additions", err, h.Adds())
+		}
+		proceed = make(chan struct{})
+		h.Remove(Of(1))
+		synctest.Wait()
+		if left.Load() != 3 {
+			t.Errorf("%d members drop the slot", left.Load())
+		}
+		close(proceed)
+	})
 }

@@ -62,6 +62,14 @@ func (s Set) Minus(o Set) Set {
 	return s
 }
 
+// And returns the slots that are in both sets.
+func (s Set) And(o Set) Set {
+	for i := range s {
+		s[i] &= o[i]
+	}
+	return s
+}
+
 // Slots yields the slots in order.
 func (s Set) Slots() iter.Seq[int] {
 	return func(yield func(int) bool) {

@@ -20,7 +20,8 @@ func slotsOf(names ...string) (set slot.Set) {
 	return set
 }
 
-// lists is a source of lists alone, which come one after the other. A list takes a time.
+// lists is a source of lists alone, which come one after the other. A list takes a time, and those
+// after the last are not answered.
 type lists struct {
 	source.Source[object]
 	takes time.Duration
@@ -36,6 +37,10 @@ func (l *lists) List(ctx context.Context, o source.ListOptions) (source.Page[obj
 	case <-ctx.Done():
 		return source.Page[object]{}, context.Cause(ctx)
 	}
+	if len(l.pages) == 0 {
+		<-ctx.Done()
+		return source.Page[object]{}, context.Cause(ctx)
+	}
 	a := l.pages[0]
 	l.pages = l.pages[1:]
 	return a.page, a.err
@@ -44,11 +49,12 @@ func (l *lists) List(ctx context.Context, o source.ListOptions) (source.Page[obj
 // merges begins to merge slots that come, and returns where the result will be.
 func merges(t *testing.T, r *Reflector[object], l *lists, slots slot.Set) chan error {
 	t.Helper()
+	r.o.Beside = l
 	if err := r.o.Slots.Add(context.Background(), slots); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan error, 1)
-	go func() { done <- r.Merge(context.Background(), l, slots) }()
+	go func() { done <- r.Merge(context.Background(), slots) }()
 	return done
 }
 
@@ -85,7 +91,7 @@ func TestS6_SlotsOfAReflector(t *testing.T) {
 				during: func(r *Reflector[object], _ *script) {
 					merged = merges(t, r, &lists{takes: 5 * time.Second, pages: bcd}, slotsOf("bb", "ccc", "dddd"))
 				},
-				queue: []string{replaced5, "push 8: delete bb@7", "push 9: set ccc@9", "push : merged ccc@3 merged dddd@4"},
+				queue: []string{replaced5, "push 8: delete bb@7", "push 9: set ccc@9", "push : merged dddd@4"},
 				check: returns(nil),
 			}
 		},
@@ -121,6 +127,38 @@ func TestS6_SlotsOfAReflector(t *testing.T) {
 					r.o.Slots.Remove(slotsOf("ccc"))
 				},
 				queue: []string{replaced5, "push : merged bb@2 merged dddd@4"},
+				check: returns(nil),
+			}
+		},
+		"slots go and come back during the merge": func(t *testing.T) scenario {
+			l := &lists{takes: 5 * time.Second, pages: []answer{bcd[0], page("", "9", "+ccc@8", "")}}
+			return scenario{
+				o: holds("a"), answers: []answer{listed()},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, l, slotsOf("bb", "ccc", "dddd"))
+					after(time.Second)
+					r.o.Slots.Remove(slotsOf("ccc"))
+					if err := r.Leave(context.Background(), slotsOf("ccc")); err != nil {
+						t.Error(err)
+					}
+					merged = merges(t, r, l, slotsOf("ccc"))
+				},
+				queue: []string{replaced5, "push : merged bb@2 merged dddd@4", "push : merged ccc@8"},
+				check: returns(nil),
+			}
+		},
+		"slots go before they are listed": func(t *testing.T) scenario {
+			return scenario{
+				o: holds("a"), answers: []answer{listed()},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{takes: 5 * time.Second, pages: bcd}, slotsOf("bb"))
+					after(time.Second)
+					r.o.Slots.Remove(slotsOf("bb"))
+					if err := r.Leave(context.Background(), slotsOf("bb")); err != nil {
+						t.Error(err)
+					}
+				},
+				queue: []string{replaced5},
 				check: returns(nil),
 			}
 		},
@@ -193,7 +231,7 @@ func TestS6_SlotsOfAReflector(t *testing.T) {
 				o: holds("a"), answers: []answer{listed()}, queue: []string{replaced5},
 				during: func(r *Reflector[object], _ *script) { merged = merges(t, r, l, slotsOf("bb", "ccc")) },
 				check: func(t *testing.T, r *Reflector[object], s *script, j *journal) {
-					same(t, "lists", l.asked, `500 ""`, `500 "next"`, `0 ""`, `0 "next"`)
+					same(t, "first lists", l.asked[:4], `500 ""`, `500 "next"`, `0 ""`, `0 "next"`)
 					returns(errRepeatedToken)(t, r, s, j)
 				},
 			}
@@ -251,10 +289,11 @@ func TestS6_SlotsOfAReflector(t *testing.T) {
 			return scenario{
 				o: holds("a"), answers: []answer{listed(), streamed()}, queue: []string{replaced5}, pass: time.Minute,
 				during: func(r *Reflector[object], _ *script) {
-					l := &lists{pages: []answer{page("", "4", "+bb@2", "")}}
+					r.o.Beside = &lists{pages: []answer{page("", "4", "+bb@2", "")}}
+					r.o.Slots.Add(context.Background(), slotsOf("bb")) //nolint:errcheck // its context does not end
 					ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 					defer cancel()
-					err := r.Merge(ctx, l, slotsOf("bb"))
+					err := r.Merge(ctx, slotsOf("bb"))
 					if !errors.Is(err, errOlderList) || !errors.Is(err, context.DeadlineExceeded) {
 						t.Errorf("Merge: %v", err)
 					}
@@ -286,10 +325,10 @@ func TestS6_EventsOnTheWay(t *testing.T) {
 			merged := merges(t, r, &lists{pages: []answer{page("", "6", "+bb@2", "")}}, slotsOf("bb"))
 			after(2 * time.Second) // the event has come
 			r.o.Slots.Remove(slotsOf("a"))
-			if err := r.Settle(context.Background()); err != nil {
+			if err := r.Leave(context.Background(), slotsOf("a")); err != nil {
 				t.Error(err)
 			}
-			same(t, "before Settle has returned", j.read(), replaced5, "push : merged bb@2", "bookmark 9")
+			same(t, "before Leave has returned", j.read(), replaced5, "push : merged bb@2", "bookmark 9")
 			if err := <-merged; err != nil {
 				t.Error(err)
 			}
@@ -297,24 +336,26 @@ func TestS6_EventsOnTheWay(t *testing.T) {
 	}.run(t)
 }
 
-// TestS6_MergeIntoAReflectorThatEnds ends Run while a merge waits for its list.
+// TestS6_MergeIntoAReflectorThatEnds ends Run while slots that have come wait for their list. Nobody
+// needs their objects any more.
 func TestS6_MergeIntoAReflectorThatEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{t: t, answers: []answer{streamed(sends("+a@3"))}}
+		s := &script{t: t, answers: []answer{listed()}}
 		r := New(s, &journal{}, Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a"))})
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- r.Run(ctx) }()
-		merged := merges(t, r, &lists{}, slotsOf("bb"))
 		synctest.Wait()
+		merged := merges(t, r, &lists{takes: time.Minute}, slotsOf("bb"))
+		after(time.Second)
 		cancel()
-		if err := <-merged; !errors.Is(err, errNotRunning) {
+		if err := <-merged; err != nil {
 			t.Errorf("Merge: %v", err)
 		}
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if err := r.Merge(t.Context(), &lists{}, slotsOf("bb")); !errors.Is(err, errNotRunning) {
+		if err := r.Merge(t.Context(), slotsOf("bb")); err != nil {
 			t.Errorf("Merge after Run: %v", err)
 		}
 	})
