@@ -190,6 +190,24 @@ upstream: ## Run the own tests of client-go, Kubernetes, controller-runtime and 
 check-e2e: ## Check the module e2e as check does this one.
 	@cd e2e && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
+# Go files that git tracks. Generated files have the standard line; internal/builtin/table.go, which
+# its own test writes, counts as written by hand. The product is what a program links with: not the
+# commands, simulators, examples and benchmarks, nor the rigs and tools under internal. Documents of
+# packages that hold tests alone, as internal/simulation, count as the product's.
+NOT_PRODUCT := cmd|apisim|apiserver|examples|e2e|bench|tidingstest|contract|internal/(follow|gen|house|logtable|mutants|replicas|seeds)
+.PHONY: lines
+lines: ## Print the lines of Go: the product, everything without tests, and the tests.
+	@git ls-files '*.go' | xargs awk -v other='^($(NOT_PRODUCT))/' ' \
+		FNR == 1 { add(); lines = 0; name = FILENAME; generated = 0 } \
+		/^\/\/ Code generated .* DO NOT EDIT\.$$/ { generated = name != "internal/builtin/table.go" } \
+		{ lines++ } \
+		function add() { \
+			if (generated) return; \
+			if (name ~ /_test\.go$$/) { tests += lines; return } \
+			everything += lines; if (name !~ other) product += lines \
+		} \
+		END { add(); printf "product    %6d\neverything %6d\ntests      %6d\n", product, everything, tests }'
+
 .PHONY: generate
 generate: ## Write generated files anew.
 	$(GO) generate ./...

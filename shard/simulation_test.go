@@ -12,7 +12,7 @@ import (
 	"github.com/tidings-go/tidings/internal/seeds"
 )
 
-var histories = seeds.New("shard", "TestS1_NeverTwoCallers", 12)
+var histories = seeds.New("shard", "TestS1_NeverTwoCallers", 4)
 
 // TestS1_NeverTwoCallers has three processes under random faults for ten virtual minutes per seed. At
 // no time may two of them call for a slot. Once the faults are over, each slot has a caller.

@@ -1,6 +1,8 @@
 package dedup
 
 import (
+	"flag"
+	"os"
 	"reflect"
 	"runtime"
 	"testing"
@@ -8,6 +10,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
+
+var full = flag.Bool("dedup.full", os.Getenv("TIDINGS_DEDUP_FULL") != "",
+	"let populations churn for six weeks and not for two (TIDINGS_DEDUP_FULL)")
 
 // A churnTest is a kind of encoded objects, and a cache that decodes them.
 type churnTest struct {
@@ -66,7 +71,7 @@ func churnTests(t *testing.T) map[string]churnTest {
 	}
 }
 
-// TestWeeksOfChurn lets populations churn for six weeks, as in a cluster: each day, a tenth
+// TestWeeksOfChurn lets populations churn for two weeks, or six, as in a cluster: each day, a tenth
 // of the workloads are rolled out, a tenth of the other objects are replaced, and the rest
 // report their status. The table always has room for new values, and after a week plenty. In
 // the end the population may take little more memory than in a new cache, and the table may
@@ -99,7 +104,11 @@ func (test churnTest) run(t *testing.T) {
 	decode := test.cache(table)
 	objects := all(decode)
 	first, reports := table.Stats(), 0
-	for day := range 6 * 7 {
+	days := 2 * 7
+	if *full {
+		days = 6 * 7
+	}
+	for day := range days {
 		for w := range workloads {
 			rollout := c.random.IntN(10) == 0
 			if rollout {

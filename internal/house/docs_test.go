@@ -219,40 +219,58 @@ var names = []string{
 // has tests. Any other block is a fragment: the body of a function that knows names and packages.
 func TestDocsCode(t *testing.T) {
 	enterRoot(t)
-	var fragments []block
+	var programs, fragments []block
 	for _, b := range blocks(t) {
 		switch {
 		case b.language != "go":
 			continue
 		case strings.HasPrefix(b.text, "package "):
-			t.Run(fmt.Sprintf("%s:%d", b.page, b.line), func(t *testing.T) { checkProgram(t, b) })
+			programs = append(programs, b)
 		default:
 			fragments = append(fragments, b)
 		}
 		checkFormat(t, b)
 	}
+	t.Run("programs", func(t *testing.T) { checkPrograms(t, programs) })
 	t.Run("fragments", func(t *testing.T) { checkFragments(t, fragments) })
 }
 
-func checkProgram(t *testing.T, b block) {
-	name, command := "main.go", "vet"
-	if strings.Contains(b.text, "*testing.T") {
-		name, command = "main_test.go", "test"
-	}
-	file := filepath.Join(t.TempDir(), name)
-	writeFile(t, file, fmt.Sprintf("//line %s:%d\n%s", b.page, b.line, b.text))
-	if b.output == "" {
-		if out, err := exec.CommandContext(t.Context(), "go", command, file).CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
-		return
-	}
-	out, err := exec.CommandContext(t.Context(), "go", "run", file).CombinedOutput()
+// checkPrograms vets, tests and runs the programs as packages of one module, which requires this one
+// as the module of a user does. Programs with tests are files of one package, so that one binary is
+// linked: linking takes longer than the rest.
+func checkPrograms(t *testing.T, programs []block) {
+	root, err := os.Getwd()
 	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	} else if string(out) != b.output {
-		t.Errorf("%s:%d: the program prints\n%s\nand the page says\n%s",
-			b.page, b.line, out, b.output)
+		t.Fatal(err)
+	}
+	required := strings.Replace(readFile(t, "go.mod"), "module "+module+"\n", "module programs\n", 1)
+	sums := readFile(t, "go.sum")
+	t.Chdir(t.TempDir())
+	writeFile(t, "go.mod", fmt.Sprintf("%s\nrequire %[2]s v0.0.0\n\nreplace %[2]s => %[3]q\n", required, module, root))
+	writeFile(t, "go.sum", sums)
+	for i, b := range programs {
+		dir, name := fmt.Sprintf("program%d", i), "main.go"
+		if strings.Contains(b.text, "*testing.T") {
+			dir, name = "tests", fmt.Sprintf("program%d_test.go", i)
+		}
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(dir, name), fmt.Sprintf("//line %s:%d\n%s", b.page, b.line, b.text))
+		if b.output == "" {
+			continue
+		}
+		out, err := exec.CommandContext(t.Context(), "go", "run", "./"+dir).CombinedOutput()
+		if err != nil {
+			t.Errorf("%v\n%s", err, out)
+		} else if string(out) != b.output {
+			t.Errorf("%s:%d: the program prints\n%s\nand the page says\n%s", b.page, b.line, out, b.output)
+		}
+	}
+	for _, arguments := range [][]string{{"vet", "./..."}, {"test", "-vet=off", "./tests"}} {
+		if out, err := exec.CommandContext(t.Context(), "go", arguments...).CombinedOutput(); err != nil {
+			t.Errorf("go %s: %v\n%s", strings.Join(arguments, " "), err, out)
+		}
 	}
 }
 

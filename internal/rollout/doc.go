@@ -1,7 +1,7 @@
 // Package rollout has tests only: a controller of replica sets, written with client-go, goes
-// through the same scenario under every fault that apisim knows, with client-go's informers
-// and with Tidings'. After each step the server must have the same objects as without the
-// fault, without a pod that was created twice.
+// through the same scenario under every fault that apisim knows, with Tidings' informers and,
+// where TIDINGS_ROLLOUT_FULL is set, with client-go's. After each step the server must have the
+// same objects as without the fault, without a pod that was created twice.
 //
 //	apisim ◀── users: create, scale, delete, relabel
 //	   │  ▲

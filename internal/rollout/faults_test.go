@@ -34,9 +34,13 @@ const duration = 90 * time.Second
 // TestLifeOfAReplicaSetUnderEachFault leads a replica set through the scenario, each step of
 // it under the same fault. Each step has to end in the state that it ends in without.
 func TestLifeOfAReplicaSetUnderEachFault(t *testing.T) {
+	names := []string{"tidings"}
+	if *full {
+		names = append(names, "client-go")
+	}
 	for _, fault := range faults() {
 		t.Run(fault.name, func(t *testing.T) {
-			inWorlds(t, func(w *world) { w.suffer(fault) })
+			inWorlds(t, names, func(w *world) { w.suffer(fault) })
 		})
 	}
 }

@@ -59,7 +59,7 @@ func (w *world) anyPod() string {
 }
 
 func TestLifeOfAReplicaSet(t *testing.T) {
-	inWorlds(t, func(w *world) {
+	inWorlds(t, []string{"client-go", "tidings"}, func(w *world) {
 		for _, step := range scenario() {
 			w.bounds(step.limit, step.least)
 			step.change(w)

@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -58,16 +59,22 @@ type world struct {
 	errors  []error    // the newest that the controller reported
 }
 
-// inWorlds runs a test with the informers of client-go and with those of Tidings.
-func inWorlds(t *testing.T, test func(w *world)) {
+var full = flag.Bool("rollout.full", os.Getenv("TIDINGS_ROLLOUT_FULL") != "",
+	"lead a replica set through the faults with client-go's informers too (TIDINGS_ROLLOUT_FULL)")
+
+var stacks = map[string]newFactory{
+	"client-go": informers.NewSharedInformerFactory,
+	"tidings":   tidings.NewSharedInformerFactory,
+}
+
+// inWorlds runs a test with the informers of some stacks, each in a bubble beside other tests.
+func inWorlds(t *testing.T, names []string, test func(w *world)) {
 	t.Helper()
-	for name, factory := range map[string]newFactory{
-		"client-go": informers.NewSharedInformerFactory,
-		"tidings":   tidings.NewSharedInformerFactory,
-	} {
+	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				w := &world{t: t, make: factory}
+				w := &world{t: t, make: stacks[name]}
 				w.server = apisim.Options{Seed: 1, Middleware: w.observe}.Start(t)
 				test(w)
 			})
