@@ -59,6 +59,12 @@ type runningPart[T any] struct {
 	source    source.Source[T] // of the reflector, not recorded
 	decoding  decodingSource   // nil if the source does not say
 	received  countingSource   // nil if the source does not say
+	of        resourceSource   // nil if the source does not say
+}
+
+// resourceSource is a source that knows which resource it reads at present.
+type resourceSource interface {
+	Resource() source.Resource
 }
 
 // decodingSource is a source that counts the objects that it has decoded.
@@ -137,6 +143,16 @@ func (p *parts[T]) present() []*part[T] {
 // may be behind it.
 func (c *Collection[T]) ReadVersion() string { return c.parts.present()[0].health().Version }
 
+// Resource returns the resource as the source of the first part knows it; ok is false if that
+// does not run, or does not say.
+func (c *Collection[T]) Resource() (r source.Resource, ok bool) {
+	running := c.parts.present()[0].running.Load()
+	if running == nil || running.of == nil {
+		return r, false
+	}
+	return running.of.Resource(), true
+}
+
 // end waits for the reflectors, the resync timer and Options.Background.
 func (p *parts[T]) end() {
 	p.mu.Lock()
@@ -214,6 +230,7 @@ func (c *Collection[T]) renew(
 	}
 	running.decoding, _ = from.Source.(decodingSource)
 	running.received, _ = from.Source.(countingSource)
+	running.of, _ = from.Source.(resourceSource)
 	p.running.Store(running)
 	if !isClosed(p.begun) {
 		close(p.begun)
