@@ -6,7 +6,6 @@ import (
 	"reflect"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,10 +30,7 @@ func For[T Object](f *Factory, s Selection) (*Informer[T], error) {
 	if err != nil {
 		return fail(err)
 	}
-	resource, err := f.resourceOf(gvk, s.Optional)
-	if err != nil {
-		return fail(err)
-	}
+	resource := resourceOf(gvk)
 	newObject := func() T { return reflect.New(t.Elem()).Interface().(T) }
 	informer, err := ask(f, t.String(), resource, s, func(o source.RESTOptions) source.Source[T] {
 		return source.NewTyped(f.client, resource, newObject, o)
@@ -185,29 +181,15 @@ func (f *Factory) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 	return kinds[0], nil
 }
 
-// resourceOf finds the resource that serves a kind. If neither the table of built-in types
-// nor a mapper knows it, its name stays empty and the source asks the server. With
-// FactoryOptions.Mapper, a kind that the mapper does not know is an error unless it is optional.
-func (f *Factory) resourceOf(gvk schema.GroupVersionKind, optional bool) (source.Resource, error) {
+// resourceOf returns the resource that serves a kind. Its name and scope stay open if the kind is
+// not built in: the source asks for them whenever it does not know them, as a definition may come
+// back under another name or in another scope.
+func resourceOf(gvk schema.GroupVersionKind) source.Resource {
 	resource := source.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
 	if known, ok := builtin.ForGVK(gvk); ok {
 		resource.Name, resource.Scope = known.Resource, scopeFrom(known.Namespaced)
-		return resource, nil
 	}
-	if f.o.Mapper == nil {
-		return resource, nil
-	}
-	mapping, err := f.o.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
-	if optional && meta.IsNoMatchError(err) {
-		return resource, nil
-	}
-	if err != nil {
-		return resource, fmt.Errorf("FactoryOptions.Mapper does not know the resource of %s: %w",
-			gvk, err)
-	}
-	resource.Name = mapping.Resource.Resource
-	resource.Scope = scopeFrom(mapping.Scope.Name() == "namespace")
-	return resource, nil
+	return resource
 }
 
 func scopeFrom(namespaced bool) source.Scope {

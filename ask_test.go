@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -191,9 +190,6 @@ func TestBadHandlersIndexesAndSourcesAreRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	planets := runtime.NewScheme()
-	planet := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "Planet"}
-	planets.AddKnownTypeWithName(planet, &notInAnyScheme{})
 	for _, h := range []tidings.Handler[*corev1.Pod]{
 		nil, tidings.HandlerFunc[*corev1.Pod](nil), (*tidings.Funcs[*corev1.Pod])(nil),
 	} {
@@ -215,9 +211,6 @@ func TestBadHandlersIndexesAndSourcesAreRefused(t *testing.T) {
 	} {
 		bad(t, option, errOf(informer.AddHandler(ignore[*corev1.Pod](), o)), nil, option)
 	}
-	inMapper := offline(t, tidings.FactoryOptions{Scheme: planets, Mapper: meta.NewDefaultRESTMapper(nil)})
-	bad(t, "type not in the mapper", errOf(tidings.For[*notInAnyScheme](inMapper, tidings.Selection{})), nil,
-		"FactoryOptions.Mapper", "Planet")
 	bad(t, "nil index", informer.AddIndex(nil), nil, "NewIndex", "pods.v1")
 	bad(t, "nil index function", informer.AddIndex(tidings.NewIndex[*corev1.Pod]("nil", nil)), nil,
 		`"nil"`)

@@ -88,23 +88,36 @@ func (w *world) installAs(plural string) { w.define(plural, "Namespaced") }
 // define creates the definition of widgets with the name of a resource and a scope.
 func (w *world) define(plural, scope string) {
 	w.Helper()
-	definition := &unstructured.Unstructured{Object: map[string]any{
+	w.defineAs(definition{plural, "Widget", "v1", scope})
+}
+
+// definition is a definition of a custom resource of example.com.
+type definition struct{ plural, kind, version, scope string }
+
+func (w *world) defineAs(d definition) {
+	w.Helper()
+	obj := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": definitions.GroupVersion().String(), "kind": "CustomResourceDefinition",
-		"metadata": map[string]any{"name": plural + ".example.com"},
+		"metadata": map[string]any{"name": d.plural + ".example.com"},
 		"spec": map[string]any{
-			"group": "example.com", "scope": scope,
-			"names":    map[string]any{"plural": plural, "kind": "Widget"},
-			"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true}},
+			"group": "example.com", "scope": d.scope,
+			"names":    map[string]any{"plural": d.plural, "kind": d.kind},
+			"versions": []any{map[string]any{"name": d.version, "served": true, "storage": true}},
 		},
 	}}
-	if _, err := w.server.Create(context.Background(), definition); err != nil {
+	if _, err := w.server.Create(context.Background(), obj); err != nil {
 		w.Fatal(err)
 	}
 }
 
 func (w *world) uninstall() {
 	w.Helper()
-	_, err := w.server.Delete(context.Background(), definitions, "", "widgets.example.com")
+	w.uninstallAs("widgets")
+}
+
+func (w *world) uninstallAs(plural string) {
+	w.Helper()
+	_, err := w.server.Delete(context.Background(), definitions, "", plural+".example.com")
 	w.must(err)
 }
 
@@ -113,8 +126,14 @@ func (w *world) createWidget(name string) { w.createWidgetIn("default", name) }
 // createWidgetIn creates a widget in a namespace, "" being none.
 func (w *world) createWidgetIn(namespace, name string) {
 	w.Helper()
+	w.createOf(definition{kind: "Widget", version: "v1"}, namespace, name)
+}
+
+// createOf creates an object of a definition.
+func (w *world) createOf(d definition, namespace, name string) {
+	w.Helper()
 	obj := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "example.com/v1", "kind": "Widget",
+		"apiVersion": "example.com/" + d.version, "kind": d.kind,
 		"metadata": map[string]any{"name": name, "labels": map[string]any{"n": "1"}},
 	}}
 	obj.SetNamespace(namespace)

@@ -30,8 +30,10 @@ type FactoryOptions struct {
 	// Scheme knows the Go types that For can be asked for; nil means client-go's,
 	// which has every built-in type.
 	Scheme *runtime.Scheme
-	// Mapper finds the resource of a kind that is not built in. nil asks the
-	// server's discovery when the informer starts.
+	// Mapper finds the resource of a kind that is not built in, when the informer starts. The
+	// server's discovery is asked where the mapper does not know the kind, or where its answer
+	// turns out to be wrong; nil asks discovery alone. A meta.ResettableRESTMapper is reset
+	// then.
 	Mapper meta.RESTMapper
 	// FailFast ends WaitForSync as soon as a type is found to be missing or
 	// forbidden. Without it, the wait goes on until the type or the permission
@@ -131,6 +133,7 @@ func NewFactory(config *rest.Config, o FactoryOptions) (*Factory, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tidings: NewFactory: %w", err)
 	}
+	client.Mapper = o.Mapper
 	if o.Scheme == nil {
 		o.Scheme = scheme.Scheme
 	}

@@ -69,7 +69,12 @@ func (i inspection[T]) Server() string {
 	return i.o.client.Server()
 }
 
-func (i inspection[T]) Resource() source.Resource { return i.o.resource }
+func (i inspection[T]) Resource() source.Resource {
+	if r, ok := i.Collection.Resource(); ok {
+		return r
+	}
+	return i.o.resource
+}
 
 func (i inspection[T]) Resolve(ctx context.Context) (source.Resource, error) {
 	known := i.o.resource

@@ -12,7 +12,6 @@ import (
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/internal/histogram"
 	"github.com/tidings-go/tidings/internal/lograte"
-	"github.com/tidings-go/tidings/source"
 )
 
 // Errors of this package. Returned errors wrap them.
@@ -98,7 +97,7 @@ func New[T tidings.Object](
 		o: o, reconcile: reconcile, primary: primary, workers: o.Workers, barrier: newBarrier[T](),
 	}
 	c.followers.Store(new([]*follower[T]))
-	f.subscribe = func(r *run[T], _ source.Resource) (*tidings.Registration, error) {
+	f.subscribe = func(r *run[T]) (*tidings.Registration, error) {
 		return addHandler(primary, r, f, func(e tidings.Event[T]) { r.changed(f, e) })
 	}
 	if err := c.follow(f); err != nil {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
@@ -8,6 +9,7 @@ import (
 	"time"
 	"unique"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -28,9 +30,13 @@ type follower[T tidings.Object] struct {
 	removed context.Context
 	remove  context.CancelFunc
 	// resolved is the informer's resource. It is set in the first run, when the server has answered.
+	// The server is asked again when the informer has listed more often than listed: a definition may
+	// have come back otherwise. asking is true meanwhile.
 	resolved atomic.Pointer[source.Resource]
+	listed   atomic.Uint64
+	asking   atomic.Bool
 	// subscribe adds the handler that queues keys.
-	subscribe func(r *run[T], primary source.Resource) (*tidings.Registration, error)
+	subscribe func(r *run[T]) (*tidings.Registration, error)
 	failures  *failures
 	lag       histogram.Histogram // from the sending of a write until the cache holds it
 	// Only the checks of the present run use the rest.
@@ -65,20 +71,39 @@ func (f *follower[T]) resolve(ctx context.Context) (source.Resource, error) {
 	if known := f.resolved.Load(); known != nil {
 		return *known, nil
 	}
+	lists := f.informer.Health().Lists
 	resource, err := f.Resolve(ctx)
 	if err == nil {
+		f.listed.Store(lists)
 		f.resolved.Store(&resource)
 	}
 	return resource, err
 }
 
-// resource returns the informer's resource; empty until it is resolved.
+// resolveAnew asks for the informer's resource again if it has listed since. It reports whether
+// the resource has changed. While the server does not have it, each list leads to a question.
+func (f *follower[T]) resolveAnew(ctx context.Context) bool {
+	lists := f.informer.Health().Lists
+	resource, err := f.Resolve(ctx)
+	if err != nil && !apierrors.IsNotFound(err) {
+		return false
+	}
+	f.listed.Store(lists)
+	if err != nil || resource == *f.resolved.Load() {
+		return false
+	}
+	f.resolved.Store(&resource)
+	return true
+}
+
+// resource returns the informer's resource, under the name that it reads at present; empty until it
+// is resolved.
 func (f *follower[T]) resource() schema.GroupVersionResource {
 	known := f.resolved.Load()
 	if known == nil {
 		return schema.GroupVersionResource{}
 	}
-	return known.GroupVersion().WithResource(known.Name)
+	return known.GroupVersion().WithResource(cmp.Or(f.Resource().Name, known.Name))
 }
 
 // namespaces returns the namespaces that the informer watches separately; "" for a watch of all.

@@ -72,7 +72,7 @@ func (r *run[T]) subscribe(ctx context.Context, f *follower[T]) error {
 			return err
 		}
 	}
-	registration, err := f.subscribe(r, primary)
+	registration, err := f.subscribe(r)
 	if err != nil {
 		return err
 	}

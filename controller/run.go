@@ -294,6 +294,15 @@ func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
 	if version != "" {
 		f.version = version
 	}
+	if f.resolved.Load() != nil && f.informer.Health().Lists != f.listed.Load() &&
+		f.asking.CompareAndSwap(false, true) {
+		r.goes("resolver", func() {
+			defer f.asking.Store(false)
+			if f.resolveAnew(r.ctx) {
+				r.everything()
+			}
+		})
+	}
 	if failed := f.failures.last.Load(); failed != f.logged {
 		f.logged = failed
 		r.c.o.Logger.Error("a function panicked", "function", failed.function, "informer", f.Name(),

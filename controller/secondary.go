@@ -31,10 +31,11 @@ func (s Secondary[T]) Optional() Secondary[T] {
 }
 
 // mapper calls add with the keys that a state of a secondary object leads to. mapperFor makes it
-// at the beginning of a run, when the resource of the primary's informer is known.
+// at the beginning of a run, when the resource of the primary's informer is known; later, it may
+// change.
 type (
 	mapper[S tidings.Object]    func(object S, add func(key string))
-	mapperFor[S tidings.Object] func(primary source.Resource) (mapper[S], error)
+	mapperFor[S tidings.Object] func(primary func() source.Resource) (mapper[S], error)
 )
 
 // Owns leads from an object to its controller, by its owner reference: the group, the kind and
@@ -47,13 +48,13 @@ func Owns[T, S tidings.Object](informer *tidings.Informer[S]) Secondary[T] {
 }
 
 // ownerMapper needs the kind of the owners. It may have to ask the server for it.
-func ownerMapper[S tidings.Object](owners source.Resource) (mapper[S], error) {
-	if owners.Kind == "" {
+func ownerMapper[S tidings.Object](primary func() source.Resource) (mapper[S], error) {
+	if primary().Kind == "" {
 		return nil, errors.New("the kind of the owners is not known: " +
 			"make their informer with a factory")
 	}
 	return func(object S, add func(string)) {
-		ref := metav1.GetControllerOfNoCopy(object)
+		ref, owners := metav1.GetControllerOfNoCopy(object), primary()
 		if ref == nil || ref.Kind != owners.Kind {
 			return
 		}
@@ -136,7 +137,7 @@ func Reads[T, S tidings.Object](informer *tidings.Informer[S]) Secondary[T] {
 
 // fixed returns a mapper that does not depend on the primary's resource.
 func fixed[S tidings.Object](m mapper[S]) mapperFor[S] {
-	return func(source.Resource) (mapper[S], error) { return m, nil }
+	return func(func() source.Resource) (mapper[S], error) { return m, nil }
 }
 
 // newSecondary returns a secondary. prepare is called once for the controller.
@@ -153,8 +154,9 @@ func newSecondary[T, S tidings.Object](
 		if err != nil {
 			return nil, err
 		}
-		f.subscribe = func(r *run[T], primary source.Resource) (*tidings.Registration, error) {
-			m, err := mapperOf(primary)
+		f.subscribe = func(r *run[T]) (*tidings.Registration, error) {
+			primary := r.c.all()[0]
+			m, err := mapperOf(func() source.Resource { return *primary.resolved.Load() })
 			if err != nil {
 				return nil, err
 			}

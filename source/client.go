@@ -15,6 +15,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,6 +31,11 @@ const maxStatusBytes = 1 << 20
 // Client sends the requests of any number of sources to one API server. It is
 // safe for concurrent use.
 type Client struct {
+	// Mapper finds the resource of a kind; nil asks the server. Set it before the first request.
+	// The server is asked all the same where the mapper does not know a kind, or where its answer
+	// turns out to be wrong. Then a mapper that is a meta.ResettableRESTMapper is reset.
+	Mapper meta.RESTMapper
+
 	rest    rest.Interface
 	http    *http.Client
 	timeout time.Duration
@@ -38,6 +44,8 @@ type Client struct {
 	// All sources share objects through table, and the memory for lists in budget.
 	table  Table
 	budget Budget
+	// mapperReset is when Mapper was last reset, in nanoseconds since 1970.
+	mapperReset atomic.Int64
 }
 
 // NewClient returns a client for the server that config names, with its TLS,

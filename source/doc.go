@@ -11,26 +11,36 @@
 //
 //  1. It asks for protobuf if the Go type can be decoded from it, and for JSON otherwise. It
 //     decodes by the Content-Type of the answer.
+//
 //  2. A list is read one page at a time, and every item is decoded into an object of its own,
 //     so that one cached object never keeps a whole page alive. In protobuf, items are decoded
 //     while the body arrives, 256 at a time.
+//
 //  3. A watch is read in batches: Next waits for one frame and then decodes every further
 //     frame that has arrived completely.
+//
 //  4. 64 KiB or more that arrive at once are decoded by up to four goroutines, as many as
 //     there are cores. Objects stay in order. If one cannot be decoded, those before it come
 //     first.
+//
 //  5. Before an object is decoded, [IsCached] is called with key, version and UID, which are
 //     read from the encoded metadata. A cached object is neither decoded nor yielded. Objects
 //     whose encoding is unusual are always decoded.
 //     So are [Selects]' with UID and namespace: an object that it does not want is not decoded, and
 //     an event of one has a version alone.
+//
 //  6. An object of another kind or without a name becomes an event whose Err is set.
 //     Everything else that cannot be understood ends the watch with an [*Error] that describes
 //     it: a frame over the limit, a cut frame, garbage, an ERROR event, an unknown event type.
 //     Events that came before it are yielded first.
+//
 //  7. Objects share in memory the parts that they have in common: see package
 //     [github.com/tidings-go/tidings/internal/dedup]. Transport.Sharing limits that, and
 //     DecodingStats count it.
+//
+//  8. The name and the scope of a resource that are not given are asked for when a request needs
+//     them: a mapper first, then the server. They are asked for again when the server answers
+//     404, lists another kind, or has the resource in another scope than the options say.
 //
 // # Recordings
 //

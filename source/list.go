@@ -35,6 +35,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	}
 	page, err := s.readPage(ctx, resp, o)
 	if err != nil {
+		s.resetResource(ctx, err)
 		return Page[T]{}, r.fail(phaseOfBody(err), err)
 	}
 	return page, nil

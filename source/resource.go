@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -74,31 +76,105 @@ func groupVersionPath(gv schema.GroupVersion) string {
 }
 
 // Resolve asks the server for the fields that r leaves open: the name of the resource that serves its
-// kind, its kind, or its scope. If the server does not have the resource, apierrors.IsNotFound
-// is true for the error.
+// kind, its kind, or its scope. Where the server does not say, [Client.Mapper] is asked. If the
+// server does not have the resource, apierrors.IsNotFound is true for the error.
 func (c *Client) Resolve(ctx context.Context, r Resource) (Resource, error) {
-	return c.resolve(ctx, r, nil, maxDiscoveryBytes)
+	return c.resolve(ctx, r, question{fresh: true, limit: maxDiscoveryBytes})
+}
+
+// question says how the open fields of a resource are asked for.
+type question struct {
+	fresh      bool                // an answer that a mapper has kept does not do
+	doubted    Resource            // an answer of a mapper that the server has contradicted
+	fits       func(Resource) bool // reports whether the answer of a mapper may be right; unless fresh
+	onActivity func()              // as described at [ListOptions]
+	limit      int                 // bytes of the answer; maxDiscoveryBytes if that is less
+}
+
+// resolve completes a resource. A mapper is asked first, as its answer takes no request to the
+// server. If it does not fit, the server is asked. A definition can be installed, or come back
+// under another name or in another scope, at any time; so no answer is kept here.
+func (c *Client) resolve(ctx context.Context, r Resource, q question) (Resource, error) {
+	if c.Mapper == nil || r.Name != "" {
+		return c.discover(ctx, r, q)
+	}
+	mapped, unmapped := c.mapped(ctx, r, q.onActivity)
+	known := unmapped == nil && mapped != q.doubted
+	if known && !q.fresh && q.fits(mapped) {
+		return mapped, nil
+	}
+	served, err := c.discover(ctx, r, q)
+	missing := apierrors.IsNotFound(err)
+	if err == nil && served != mapped || missing && unmapped == nil {
+		c.resetMapper()
+	}
+	switch {
+	case err == nil:
+		return served, nil
+	case known && (missing || apierrors.IsForbidden(err)):
+		return mapped, nil // the server may have no discovery for this client
+	case unmapped != nil && !meta.IsNoMatchError(unmapped):
+		return r, fmt.Errorf("%w; the mapper fails too: %w", err, unmapped)
+	}
+	return r, err
+}
+
+// mapped asks the mapper. It does not wait for it any longer when ctx has ended.
+func (c *Client) mapped(ctx context.Context, r Resource, onActivity func()) (Resource, error) {
+	var mapping *meta.RESTMapping
+	err, answered := errNoAnswer, make(chan struct{})
+	go func() {
+		defer close(answered)
+		mapper := meta.ToRESTMapperWithContext(c.Mapper)
+		mapping, err = mapper.RESTMappingWithContext(ctx, r.groupVersionKind().GroupKind(), r.Version)
+	}()
+	keepActive(onActivity, answered, ctx.Done())
+	if ctx.Err() != nil {
+		return r, context.Cause(ctx)
+	}
+	if err != nil {
+		return r, err
+	}
+	r.Name, r.Scope = mapping.Resource.Resource, ScopeCluster
+	if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+		r.Scope = ScopeNamespaced
+	}
+	return r, nil
+}
+
+// errNoAnswer is the error of a mapper that has ended its goroutine.
+var errNoAnswer = errors.New("the mapper did not return")
+
+// mapperRest is the least time between two resets of a mapper, which then asks the server for
+// everything that it serves.
+const mapperRest = 10 * time.Second
+
+// resetMapper makes the mapper ask the server again, after an answer that was wrong.
+func (c *Client) resetMapper() {
+	mapper, ok := c.Mapper.(meta.ResettableRESTMapper)
+	last, now := c.mapperReset.Load(), time.Now().UnixNano()
+	if ok && now-last >= int64(mapperRest) && c.mapperReset.CompareAndSwap(last, now) {
+		mapper.Reset()
+	}
 }
 
 // maxDiscoveryBytes bounds the description of one version of a group. A resource takes some
 // 300 bytes in it.
 const maxDiscoveryBytes = 8 << 20
 
-// resolve is Resolve, and calls onActivity as described at [ListOptions]. The answer may have
-// limit bytes, or maxDiscoveryBytes if that is less.
-func (c *Client) resolve(ctx context.Context, r Resource, onActivity func(),
-	limit int) (Resource, error) {
+// discover asks the server.
+func (c *Client) discover(ctx context.Context, r Resource, q question) (Resource, error) {
 	req := request{
 		op: "discover", resource: r.String(), path: groupVersionPath(r.GroupVersion()),
-		accept: jsonType, onActivity: onActivity,
+		accept: jsonType, onActivity: q.onActivity,
 	}
 	resp, err := c.get(ctx, req)
 	if err != nil {
 		return r, err
 	}
 	defer resp.Body.Close()
-	body, err := readBody(&pageReader{body: resp.Body, limit: int64(min(limit, maxDiscoveryBytes))})
-	if errors.Is(err, ErrFrameTooLarge) && limit >= maxDiscoveryBytes {
+	body, err := readBody(&pageReader{body: resp.Body, limit: int64(min(q.limit, maxDiscoveryBytes))})
+	if errors.Is(err, ErrFrameTooLarge) && q.limit >= maxDiscoveryBytes {
 		err = fmt.Errorf("%w discovery document: it has more than %d bytes",
 			ErrMalformed, maxDiscoveryBytes)
 	}

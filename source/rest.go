@@ -83,10 +83,17 @@ type REST[T Object] struct {
 	buffer   atomic.Pointer[[]byte] // of the last page, for the next one
 	received atomic.Uint64          // bytes of answers
 	asked    Resource               // as it was given
-	// lock guards resource. It is a channel, because a context may end the wait for it:
+	// lock guards resource and doubted. It is a channel, because a context may end the wait for it:
 	// discovery happens under it.
 	lock     chan struct{}
 	resource Resource // asked, completed by discovery
+	doubted  Resource // the last answer of a mapper that the server has contradicted
+	// found is the last complete resource, listed the name of the last one that was listed; nil before.
+	found  atomic.Pointer[Resource]
+	listed atomic.Pointer[string]
+	// wrongKind is 1 after a stream has brought an object of another kind, and 2 when the resource
+	// was asked for again because of it, until that changes.
+	wrongKind atomic.Int32
 }
 
 // NewTyped returns a source of the objects of resource as the Go type that make returns, for
@@ -200,30 +207,56 @@ func (s *REST[T]) resolved(ctx context.Context, op string, nextPage bool,
 		return s.asked, s.fail(op, s.asked, err)
 	}
 	defer func() { <-s.lock }()
+	if s.wrongKind.CompareAndSwap(1, 2) {
+		s.doubt()
+	}
 	if s.options.ClusterScoped && !nextPage {
 		s.resource = s.asked
 		s.resource.Scope = ScopeUnknown
 	}
 	needsScope := s.options.ClusterScoped || s.options.Namespace != ""
 	if s.resource.Name == "" || s.resource.Scope == ScopeUnknown && needsScope {
-		resource, err := s.client.resolve(ctx, s.resource, onActivity, s.options.MaxListBytes)
+		doubted := s.doubted
+		s.doubted = Resource{} // a server without discovery contradicts a mapper once
+		resource, err := s.client.resolve(ctx, s.resource, question{
+			fresh: s.options.ClusterScoped, doubted: doubted, onActivity: onActivity,
+			fits:  func(r Resource) bool { return s.wrongScope(r) == nil },
+			limit: s.options.MaxListBytes,
+		})
 		if err != nil {
 			return s.resource, err
 		}
 		s.resource = resource
+		if before := s.found.Swap(&resource); before == nil || *before != resource {
+			s.wrongKind.Store(0)
+		}
 	}
 	resource := s.resource
-	var wrong error
-	switch {
-	case resource.Scope == ScopeCluster && s.options.Namespace != "":
-		wrong = ErrWrongScope
-	case resource.Scope == ScopeNamespaced && s.options.ClusterScoped:
-		wrong = ErrNamespaced
-	default:
-		return resource, nil
+	if err := s.wrongScope(resource); err != nil {
+		s.resource = s.asked // its definition may come back with another scope
+		return resource, s.fail(op, resource, err)
 	}
-	s.resource = s.asked // its definition may come back with another scope
-	return resource, s.fail(op, resource, wrong)
+	return resource, nil
+}
+
+// wrongScope returns the error of a resource whose scope is not the one of the options.
+func (s *REST[T]) wrongScope(r Resource) error {
+	switch {
+	case r.Scope == ScopeCluster && s.options.Namespace != "":
+		return ErrWrongScope
+	case r.Scope == ScopeNamespaced && s.options.ClusterScoped:
+		return ErrNamespaced
+	}
+	return nil
+}
+
+// Resource returns the resource as the server or a mapper completed it last; as it was given, if
+// nothing was open.
+func (s *REST[T]) Resource() Resource {
+	if found := s.found.Load(); found != nil {
+		return *found
+	}
+	return s.asked
 }
 
 // request prepares a GET of the collection, or of the object of a key, with the given options.
@@ -235,6 +268,12 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, 
 	resource, err := s.resolved(ctx, op, o.Continue != "", onActivity)
 	if err != nil {
 		return request{}, err
+	}
+	if !o.Watch || o.SendInitialEvents != nil {
+		s.listed.Store(&resource.Name)
+	} else if listed := s.listed.Load(); listed != nil && *listed != resource.Name {
+		return request{}, s.fail(op, resource, apierrors.NewResourceExpired(fmt.Sprintf(
+			"the list was of %s: the kind is served under another name now", *listed)))
 	}
 	o.LabelSelector, o.FieldSelector = s.options.Labels, s.options.Fields
 	if s.options.Tweak != nil {
@@ -268,13 +307,29 @@ func narrow(o *metav1.ListOptions, key string) (namespace string) {
 // compression.
 func (s *REST[T]) BytesReceived() uint64 { return s.received.Load() }
 
-// resetResource forgets the result of discovery, after an answer that the server has no
-// such resource: that may come back under another name or in another scope.
+// resetResource forgets the answer of discovery or a mapper after an answer that contradicts it:
+// the server has no such resource, or lists objects of another kind there. The resource may come
+// back under another name or in another scope.
 func (s *REST[T]) resetResource(ctx context.Context, err error) {
-	if apierrors.IsNotFound(err) && s.acquire(ctx) == nil {
-		s.resource = s.asked
+	_, isWrong := errors.AsType[*WrongObjectError](err)
+	if (isWrong || apierrors.IsNotFound(err)) && s.acquire(ctx) == nil {
+		s.doubt()
 		<-s.lock
 	}
+}
+
+// doubt makes the next request ask for the resource again.
+func (s *REST[T]) doubt() {
+	if s.asked.Name == "" {
+		s.doubted = s.resource
+	}
+	s.resource = s.asked
+}
+
+// onWrongKind reports whether an object of another kind ends a stream: once, if only the server or
+// a mapper knows which resource serves the kind.
+func (s *REST[T]) onWrongKind() bool {
+	return s.asked.Name == "" && s.wrongKind.CompareAndSwap(0, 1)
 }
 
 // Watch opens a stream.
@@ -310,6 +365,7 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 		resp.Body.Close()
 		return nil, r.fail(Decoding, err)
 	}
+	stream.onWrongKind = s.onWrongKind
 	if o.SendInitialEvents {
 		stream.filter = s.filterFor(o.Selects, o.IsCached, stream.form == tape.Protobuf)
 	}

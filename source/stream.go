@@ -31,6 +31,8 @@ type restStream[T Object] struct {
 	batch            []Event[T]
 	decodeAt         func(i int) error // makes batch[i] of encoded[i]
 	pending          error             // what ended the stream after the events of batch
+	// onWrongKind is called for an object of another kind, and reports whether it ends the stream.
+	onWrongKind func() bool
 }
 
 func newRESTStream[T Object](s *REST[T], r request, resp *http.Response,
@@ -88,6 +90,9 @@ func (s *restStream[T]) Next() ([]Event[T], error) {
 	if err == nil {
 		err = ended
 	}
+	if wrong := s.wrongKind(err); wrong != nil && s.onWrongKind != nil && s.onWrongKind() {
+		err = apierrors.NewResourceExpired(wrong.Error() + ": its definition may have come back otherwise")
+	}
 	if err != nil {
 		s.pending = s.describe(err)
 		if done == 0 {
@@ -95,6 +100,18 @@ func (s *restStream[T]) Next() ([]Event[T], error) {
 		}
 	}
 	return s.batch, nil
+}
+
+// wrongKind returns the first error about an object of another kind in the batch, or in the error
+// that ended it.
+func (s *restStream[T]) wrongKind(ended error) *WrongObjectError {
+	for i := range s.batch {
+		if wrong, ok := errors.AsType[*WrongObjectError](s.batch[i].Err); ok {
+			return wrong
+		}
+	}
+	wrong, _ := errors.AsType[*WrongObjectError](ended)
+	return wrong
 }
 
 // endList notes the end of a streamed list, if it is in the batch.

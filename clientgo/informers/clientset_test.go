@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -137,6 +138,69 @@ func TestForGroupOwnSource(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestForGroupFollowsItsDefinition installs the definition of a generated group late, and replaces it
+// by others. The mapper is outdated from the second one on.
+func TestForGroupFollowsItsDefinition(t *testing.T) {
+	for name, known := range map[string]bool{"unknown to the mapper": false, "outdated": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, _ := newServer(t)
+				create(t, server, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+				scheme := runtime.NewScheme()
+				scheme.AddKnownTypes(widgetVersion, &widget{}, &widgetList{})
+				metav1.AddToGroupVersion(scheme, widgetVersion)
+				mapper := meta.NewDefaultRESTMapper(nil)
+				if known {
+					mapper.Add(widgetVersion.WithKind("widget"), meta.RESTScopeNamespace)
+				}
+				f := NewSharedInformerFactoryWithOptions(nil, 0)
+				group, err := ForGroup(f, widgetClient(nil), newWidgets, GroupOptions{
+					Namespace: "a", Scheme: scheme, Mapper: mapper, Config: server.Config(),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				store := group.Informer().GetStore()
+				start(t, f)
+				time.Sleep(time.Minute)
+				definitions := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+				for _, d := range []struct{ plural, scope string }{
+					{"widgets", "Namespaced"}, {"widgetry", "Namespaced"}, {"widgets", "Cluster"}, {"widgetry", "Cluster"}, {"widgets", "Namespaced"},
+				} {
+					create(t, server, &unstructured.Unstructured{Object: map[string]any{
+						"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+						"metadata": map[string]any{"name": d.plural + ".example.com"},
+						"spec": map[string]any{
+							"group": "example.com", "scope": d.scope,
+							"names":    map[string]any{"plural": d.plural, "kind": "widget"},
+							"versions": []any{map[string]any{"name": "v1", "served": true, "storage": true}},
+						},
+					}})
+					keys := []string{"a/one", "default/two"}
+					if d.scope == "Cluster" {
+						keys = []string{"one"}
+					}
+					for _, key := range keys {
+						namespace, name, err := cache.SplitMetaNamespaceKey(key)
+						if err != nil {
+							t.Fatal(err)
+						}
+						made := unstructuredWidget(namespace, name, "web")
+						made.SetFinalizers(nil) // they would keep the definition
+						create(t, server, made)
+					}
+					time.Sleep(2 * time.Minute)
+					synctest.Wait()
+					checkKeys(t, store, keys[0])
+					if _, err := server.Delete(t.Context(), definitions, "", d.plural+".example.com"); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		})
+	}
 }
 
 func unstructuredWidget(namespace, name, app string) *unstructured.Unstructured {

@@ -33,7 +33,8 @@ type GroupOptions struct {
 
 	// Scheme has the Go types of the group.
 	Scheme *runtime.Scheme
-	// Mapper finds the resource of a kind, and whether it is namespaced.
+	// Mapper finds the resource of a kind, and whether it is namespaced. The server is asked
+	// where the mapper does not know the kind, or where its answer turns out to be wrong.
 	Mapper meta.RESTMapper
 	// Config is the configuration for the API server.
 	Config *rest.Config
@@ -79,6 +80,7 @@ func ForGroup[G any, S groupFactory[F], T ~func(*metav1.ListOptions),
 		if own, err = source.NewClient(o.Config, nil); err != nil {
 			return none, fmt.Errorf("informers.ForGroup: GroupOptions.Config: %w", err)
 		}
+		own.Mapper = o.Mapper
 	}
 	adapter, ok := any(customGroup[F, C]{f, client, own, o}).(S)
 	if !ok {
@@ -133,16 +135,11 @@ func (o *GroupOptions) newInformer(own *source.Client, obj runtime.Object,
 	gvk := kinds[0]
 	s.Resource = source.Resource{Group: gvk.Group, Version: gvk.Version, Kind: gvk.Kind}
 	s.Namespace, s.Tweak = o.Namespace, o.TweakListOptions
-	// A kind that the mapper does not know may be installed later: the source asks the server
-	// for its resource when it runs, and only metrics use the guess.
+	// The source asks for the resource when it runs, and again when its definition comes back
+	// otherwise. Only metrics use this name.
 	gvr, _ := meta.UnsafeGuessKindToResource(gvk)
 	if mapping, err := o.Mapper.RESTMapping(gvk.GroupKind(), gvk.Version); err == nil {
 		gvr = mapping.Resource
-		s.Resource.Name, s.Resource.Scope = gvr.Resource,
-			scopeOf(mapping.Scope.Name() == meta.RESTScopeNameNamespace)
-	}
-	if s.Resource.Scope == source.ScopeCluster {
-		s.Namespace = metav1.NamespaceNone
 	}
 	goType := reflect.TypeOf(obj).Elem()
 	example := func() runtime.Object { return reflect.New(goType).Interface().(runtime.Object) }

@@ -57,6 +57,12 @@ type runningPart[T any] struct {
 	reflector *reflector.Reflector[T]
 	decoding  decodingSource // nil if the source does not say
 	received  countingSource // nil if the source does not say
+	of        resourceSource // nil if the source does not say
+}
+
+// resourceSource is a source that knows which resource it reads at present.
+type resourceSource interface {
+	Resource() source.Resource
 }
 
 // decodingSource is a source that counts the objects that it has decoded.
@@ -133,6 +139,16 @@ func (p *parts[T]) present() []*part[T] {
 // ReadVersion returns the version up to which the first part has read everything. The cache
 // may be behind it.
 func (c *Collection[T]) ReadVersion() string { return c.parts.present()[0].health().Version }
+
+// Resource returns the resource as the source of the first part knows it; ok is false if that
+// does not run, or does not say.
+func (c *Collection[T]) Resource() (r source.Resource, ok bool) {
+	running := c.parts.present()[0].running.Load()
+	if running == nil || running.of == nil {
+		return r, false
+	}
+	return running.of.Resource(), true
+}
 
 // end waits for the reflectors, the resync timer and Options.Background.
 func (p *parts[T]) end() {
@@ -220,6 +236,7 @@ func (c *Collection[T]) renew(
 	running := &runningPart[T]{reflector: reflector.New(c.followsScope(src), c.queue, o)}
 	running.decoding, _ = from.Source.(decodingSource)
 	running.received, _ = from.Source.(countingSource)
+	running.of, _ = from.Source.(resourceSource)
 	p.running.Store(running)
 	return running.reflector, end
 }

@@ -58,12 +58,18 @@ func New(s Spec) cache.SharedIndexInformer {
 		lw := listwatch.WithRecorder(listwatch.WithSharing(s.ListWatch, sharing), s.Recorder)
 		return sharedinformer.New(sharedinformer.FromListerWatcher(lw, o, remover(o.Example, s.Drop)))
 	}
-	open := func(sharing source.Sharing) source.Source[any] {
+	// A type whose scope only the server knows may have no namespaces.
+	o.ByDefault = s.Namespace != "" && s.Resource.Scope == source.ScopeUnknown
+	o.Open = func(namespace string, most source.Sharing) source.Source[any] {
+		if !o.ByDefault {
+			namespace = s.Namespace
+		}
 		return s.Open(source.RESTOptions{
-			Namespace: s.Namespace, Tweak: s.Tweak, Drop: s.Drop,
-			Transport: source.Transport{Sharing: sharing, Table: s.Table},
+			Namespace: namespace, ClusterScoped: o.ByDefault && namespace == "",
+			Tweak: s.Tweak, Drop: s.Drop,
+			Transport: source.Transport{Sharing: most, Table: s.Table},
 		})
 	}
-	o.Recorder = s.Recorder
-	return sharedinformer.New(sharedinformer.FromSource(open, sharing, o))
+	o.Sharing, o.Recorder = sharing, s.Recorder
+	return sharedinformer.New(o)
 }

@@ -100,13 +100,9 @@ func (i *Informer) claim(ctx context.Context, logger klog.Logger) (context.Conte
 		return nil, err
 	}
 	i.started, i.logger = true, logger
-	if i.transform != nil || i.o.Unshared == nil {
+	if i.transform != nil || i.o.Open == nil {
 		i.sharer.Store(i.o.Sharing.Sharer())
 	}
-	if i.transform != nil && i.o.Unshared != nil {
-		i.o.Source = i.o.Unshared
-	}
-	i.o.Unshared = nil
 	return ctx, nil
 }
 

@@ -29,14 +29,13 @@ var (
 	ErrStopped = errors.New("the informer has stopped already and does not start again: make a new one")
 )
 
-// Options are the parts and the options of an informer. Source is required.
+// Options are the parts and the options of an informer. Source or Open is required.
 type Options struct {
-	// Source lists and watches the objects.
+	// Source lists and watches the objects. They share nothing yet and may be changed.
 	Source source.Source[any]
-	// Unshared replaces Source if a transform is set: it yields the same objects, which a
-	// transform may change. nil means that the objects of Source share nothing yet and may be
-	// changed.
-	Unshared source.Source[any]
+	// Open opens the source of a namespace, "" being all, in place of Source, of objects that
+	// share these parts at most.
+	Open func(namespace string, most source.Sharing) source.Source[any]
 	// Sharing selects the parts that cached objects share. It applies to objects for which Source
 	// has not done so, and to the results of a transform.
 	Sharing listwatch.Sharing
@@ -51,9 +50,10 @@ type Options struct {
 	Example runtime.Object
 	// Resource is the resource of the objects, as far as it is known. Zero takes the kind of
 	// Example. Namespace is the one namespace that is read, "" if there are several or it is not
-	// known.
+	// known. With ByDefault, it is opened only while the server says that the objects have one.
 	Resource  source.Resource
 	Namespace string
+	ByDefault bool
 	// Description names the objects in logs and errors; "" is the type of Example.
 	Description string
 	// ResyncPeriod is the resync period of handlers that do not request another one. It is also
@@ -93,25 +93,15 @@ func FromListerWatcher(lw cache.ListerWatcher, o Options, edit func(runtime.Obje
 	return o
 }
 
-// FromSource returns o with a source of this module. open makes it for objects that share these
-// parts at most.
-func FromSource(open func(source.Sharing) source.Source[any], sharing listwatch.Sharing,
-	o Options) Options {
-	o.Sharing = sharing
-	o.Source = open(sharing.AtMost)
-	// A transform may write to the objects that it receives: they share strings at most.
-	o.Unshared = open(max(sharing.AtMost, source.ShareStrings))
-	return o
-}
-
 // FromReadable returns o with the source that lw names.
 func FromReadable(lw listwatch.Readable, o Options) Options {
 	_, resource, options := lw.Reading()
 	o.Resource, o.Recorder = resource, options.Recorder
-	open := func(sharing source.Sharing) source.Source[any] {
-		return listwatch.Open(lw, o.Example, sharing)
+	o.Sharing = listwatch.SharingFor(resource, options.Sharing, options.Table)
+	o.Open = func(_ string, most source.Sharing) source.Source[any] {
+		return listwatch.Open(lw, o.Example, most)
 	}
-	return FromSource(open, listwatch.SharingFor(resource, options.Sharing, options.Table), o)
+	return o
 }
 
 // engineOptions returns the rules of client-go for a collection.
@@ -130,6 +120,9 @@ func (i *Informer) engineOptions() engine.Options[any] {
 	if i.metrics != nil {
 		o.Metrics = i.metrics
 	}
+	if i.o.ByDefault {
+		o.Namespaces, o.NamespacesByDefault = []string{i.o.Namespace}, true
+	}
 	return o
 }
 
@@ -146,12 +139,20 @@ func (i *Informer) describe(obj any) (version, uid string) {
 }
 
 // part returns the source of the collection and the options of its reflector.
-func (i *Informer) part(ctx context.Context, _ string, _ source.Scope) engine.Part[any] {
+func (i *Informer) part(ctx context.Context, namespace string, _ source.Scope) engine.Part[any] {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	src := i.o.Source
+	if i.o.Open != nil {
+		most := i.o.Sharing.AtMost
+		if i.transform != nil { // it may write to the objects that it receives
+			most = max(most, source.ShareStrings)
+		}
+		src = i.o.Open(namespace, most)
+	}
 	streams := i.o.Versions.Trusted() &&
 		clientfeatures.FeatureGates().Enabled(clientfeatures.WatchListClient)
-	return engine.Part[any]{Source: i.o.Source, Reflector: reflector.Options[any]{
+	return engine.Part[any]{Source: src, Reflector: reflector.Options[any]{
 		Accept: i.hasSlot, Transform: i.transform, AfterTransform: i.afterTransform,
 		Transport: source.Transport{
 			NoStreamedLists: !streams, WatchTimeout: max(i.o.MinWatchTimeout, minWatchTimeout),
