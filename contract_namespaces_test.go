@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,6 +174,36 @@ func TestP13_NamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 		w.settle()
 		expect(w, told.Texts(), "Added c/y 1")
 		w.holds("a", "b", "c")
+	})
+}
+
+// TestP13_NoNamespaceHidesTheFailuresOfAnother: one has failed for an hour, another one for a second.
+func TestP13_NoNamespaceHidesTheFailuresOfAnother(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		w.start()
+		var all atomic.Bool
+		w.gate.set(func(rw http.ResponseWriter, r *http.Request) bool {
+			return (all.Load() || strings.Contains(r.URL.Path, "/namespaces/b/")) && refuse(403, "Forbidden")(rw, r)
+		})
+		w.server.CutConnections()
+		w.after(time.Hour)
+		all.Store(true)
+		w.server.CutConnections()
+		w.after(2 * time.Second)
+		h := w.health()
+		a, b := h.Namespaces["a"], h.Namespaces["b"]
+		if time.Since(h.FailingSince) < time.Hour || !h.FailingSince.Equal(b.FailingSince) || h.Failures != b.Failures {
+			w.Errorf("%d failures for %v, of b %d for %v", h.Failures, time.Since(h.FailingSince),
+				b.Failures, time.Since(b.FailingSince))
+		}
+		if !h.LastEvent.Equal(b.LastEvent) || !h.LastEvent.Before(a.LastEvent) {
+			w.Errorf("the last event is of %v, those of the namespaces of %v and %v", h.LastEvent, a.LastEvent, b.LastEvent)
+		}
+		w.gate.set(nil)
+		w.after(10 * time.Minute)
+		if h := w.health(); h.State != tidings.StateWatching || h.Failures != 0 || !h.FailingSince.IsZero() {
+			w.Errorf("after the recovery health is %+v", h)
+		}
 	})
 }
 
