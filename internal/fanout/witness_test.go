@@ -59,7 +59,9 @@ type cluster struct {
 	initial bool // adds are part of the first list
 }
 
-func newCluster() *cluster { return &cluster{state: make(map[string]*object), before: make(map[string]string), initial: true} }
+func newCluster() *cluster {
+	return &cluster{state: make(map[string]*object), before: make(map[string]string), initial: true}
+}
 
 // do applies an action to a key and returns the changes to publish.
 func (c *cluster) do(key string, a action) []change.Change[*object] {
