@@ -115,7 +115,7 @@ func ask[T Object](
 	transport.Sharing = sharingFor(transport.Sharing, s.Transform)
 	shared, err := f.acquire(key, func(moved func(string)) (managed, error) {
 		o := collectionOptions[T]{
-			name: informerName(form, resource, checked), selection: checked,
+			form: form, name: informerName(form, resource, checked), selection: checked,
 			resource: resource, client: f.client,
 			source: func(namespace string) source.Source[T] {
 				return open(source.RESTOptions{
@@ -130,7 +130,7 @@ func ask[T Object](
 			onSelection: moved,
 		}
 		if f.o.DetectMutations {
-			o.mutations = newMutationDetector[T](o.name, f.o.OnMutation)
+			o.mutations = newMutationDetector[T](f.o.OnMutation)
 		}
 		return newCollection(o)
 	})

@@ -31,7 +31,8 @@ type collection[T Object] struct {
 
 // collectionOptions configure a collection.
 type collectionOptions[T Object] struct {
-	name      string
+	form      string          // of a factory, as in shareKey
+	name      string          // at first: namespaces change it
 	resource  source.Resource // as far as it is known
 	client    *source.Client  // the factory's; nil without one
 	selection selection
@@ -52,8 +53,8 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 	if o.logger == nil {
 		o.logger = slog.Default()
 	}
-	logger, name := o.logger, o.name // and no other option: handlers keep log in memory
-	c := &collection[T]{o: o, log: func() *slog.Logger { return logger.With("informer", name) }}
+	logger, life := o.logger, new(*engine.Lifecycle) // and no option: handlers keep log in memory
+	c := &collection[T]{o: o, log: func() *slog.Logger { return logger.With("informer", (*life).Name()) }}
 	options := engine.Options[T]{
 		Name: o.name, Describe: describe[T],
 		Indexes:    make(map[any]store.IndexFunc[T], len(o.indexes)),
@@ -74,11 +75,14 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		options.AfterDecoding = o.sharer.Stats
 	}
 	if o.mutations != nil {
+		o.mutations.informer = func() string { return (*life).Name() } // handlers keep it in memory
 		options.Observe = o.mutations.observe
 		options.Background = []func(context.Context){o.mutations.run}
 	}
 	var err error
-	c.Collection, err = engine.New(options)
+	if c.Collection, err = engine.New(options); err == nil {
+		*life = c.Life()
+	}
 	return c, err
 }
 
@@ -104,9 +108,10 @@ func (c *collection[T]) part(
 }
 
 func (c *collection[T]) namespacesChanged(namespaces []string) {
+	now := c.o.selection
+	now.namespaces = namespaces
+	c.Rename(informerName(c.o.form, c.o.resource, now))
 	if c.o.onSelection != nil {
-		now := c.o.selection
-		now.namespaces = namespaces
 		c.o.onSelection(now.String())
 	}
 }
@@ -132,7 +137,7 @@ func (c *collection[T]) run(ctx context.Context) error {
 		defer c.o.mutations.forget()
 	}
 	if err := c.Run(ctx); err != nil {
-		return informerError(c.o.name, err)
+		return informerError(c.Name(), err)
 	}
 	return nil
 }
@@ -140,7 +145,7 @@ func (c *collection[T]) run(ctx context.Context) error {
 // subscribe adds a handler. Its initial set is the cache.
 func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (engine.Subscription, error) {
 	if err := c.Over(); err != nil {
-		return nil, informerError(c.o.name, err)
+		return nil, informerError(c.Name(), err)
 	}
 	if o.Name == "" {
 		o.Name = fmt.Sprintf("handler-%d", c.handlersMade.Add(1))
@@ -155,7 +160,7 @@ func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (engine.Subscr
 		IsolatePanics: o.IsolatePanics, OnPanic: logPanic(c.log),
 	})
 	if err != nil {
-		return nil, informerError(c.o.name, err)
+		return nil, informerError(c.Name(), err)
 	}
 	return subscription, nil
 }
@@ -186,7 +191,7 @@ func logPanic(log func() *slog.Logger) func(fanout.Panic) {
 func (c *collection[T]) addIndex(id any, f store.IndexFunc[T]) error {
 	err := c.AddIndex(id, f)
 	if err != nil && !errors.Is(err, store.ErrIndexExists) {
-		return informerError(c.o.name, err)
+		return informerError(c.Name(), err)
 	}
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,6 +174,90 @@ func TestP13_NamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 		w.settle()
 		expect(w, told.Texts(), "Added c/y 1")
 		w.holds("a", "b", "c")
+	})
+}
+
+// TestP13_NoNamespaceHidesTheFailuresOfAnother: one has failed for an hour, another one for a second.
+func TestP13_NoNamespaceHidesTheFailuresOfAnother(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		w.start()
+		var all atomic.Bool
+		w.gate.set(func(rw http.ResponseWriter, r *http.Request) bool {
+			return (all.Load() || strings.Contains(r.URL.Path, "/namespaces/b/")) && refuse(403, "Forbidden")(rw, r)
+		})
+		w.server.CutConnections()
+		w.after(time.Hour)
+		all.Store(true)
+		w.server.CutConnections()
+		w.after(2 * time.Second)
+		h := w.health()
+		a, b := h.Namespaces["a"], h.Namespaces["b"]
+		if time.Since(h.FailingSince) < time.Hour || !h.FailingSince.Equal(b.FailingSince) || h.Failures != b.Failures {
+			w.Errorf("%d failures for %v, of b %d for %v", h.Failures, time.Since(h.FailingSince),
+				b.Failures, time.Since(b.FailingSince))
+		}
+		if !h.LastEvent.Equal(b.LastEvent) || !h.LastEvent.Before(a.LastEvent) {
+			w.Errorf("the last event is of %v, those of the namespaces of %v and %v", h.LastEvent, a.LastEvent, b.LastEvent)
+		}
+		w.gate.set(nil)
+		w.after(10 * time.Minute)
+		if h := w.health(); h.State != tidings.StateWatching || h.Failures != 0 || !h.FailingSince.IsZero() {
+			w.Errorf("after the recovery health is %+v", h)
+		}
+	})
+}
+
+// TestP08_WaitForSyncIncludesARemoval, which a handler with PolicyBlock holds up.
+func TestP08_WaitForSyncIncludesARemoval(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		w.createIn("a", "x", "1")
+		w.createIn("b", "y", "1")
+		w.start()
+		blocks := &follow.Follower{}
+		w.probe.handle(blocks.Handle, tidings.HandlerOptions{Policy: tidings.PolicyBlock, Limit: 1})
+		synctest.Wait()
+		blocks.Block()
+		for n := range 3 {
+			w.createIn("a", fmt.Sprint("more-", n), "1")
+			synctest.Wait()
+		}
+		i := w.probe.informer()
+		w.must(i.RemoveNamespace("b"))
+		ctx, cancel := context.WithTimeout(w.ctx, time.Second)
+		defer cancel()
+		if err := i.WaitForSync(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			w.Errorf("WaitForSync: %v, while the cache holds %v", err, w.probe.state())
+		}
+		unblock := time.AfterFunc(time.Second, blocks.Unblock)
+		defer unblock.Stop()
+		w.must(i.WaitForSync(w.ctx))
+		w.holds("a")
+	})
+}
+
+// TestP13_TheNameIsThatOfTheNamespacesOfNow, in health, in errors and of a handle that was released.
+func TestP13_TheNameIsThatOfTheNamespacesOfNow(t *testing.T) {
+	inNamespaces(t, func(w *world) {
+		w.start()
+		i := w.probe.informer()
+		resource, _, _ := strings.Cut(i.Name(), " [")
+		is := func(namespaces string) {
+			w.Helper()
+			want := resource + " [in " + namespaces + "]"
+			if err := i.WaitFor(w.ctx, "x"); i.Name() != want || w.health().Name != want ||
+				!strings.Contains(fmt.Sprint(err), want) {
+				w.Errorf("the name is %q, in health %q, an error says %v; want %q", i.Name(), w.health().Name, err, want)
+			}
+		}
+		is("a,b")
+		w.must(i.AddNamespace("c"))
+		is("a,b,c")
+		w.must(i.RemoveNamespace("b"))
+		is("a,c")
+		i.Release()
+		if got := i.Name(); got != resource+" [in a,c]" {
+			w.Errorf("the name of a released handle is %q", got)
+		}
 	})
 }
 

@@ -130,5 +130,5 @@ func (i *Informer[T]) endOfEvents() error {
 	if err != nil {
 		return err
 	}
-	return informerError(i.name, c.Over())
+	return informerError(i.Name(), c.Over())
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/engine"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
@@ -24,7 +25,7 @@ import (
 // is not in sync, whatever its cache holds: AddHandler, WaitForSync and WaitFor return
 // ErrStopped. Its factory returns a new one when it is asked again.
 type Informer[T Object] struct {
-	name     string
+	life     *engine.Lifecycle // has the name, and does not hold the cache
 	resource schema.GroupResource
 	synced   <-chan struct{}
 
@@ -103,7 +104,7 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 func newInformer[T Object](c *collection[T], release func()) *Informer[T] {
 	named := c.o.resource
 	i := &Informer[T]{
-		name: c.o.name, synced: c.Synced(), registrations: make(map[*Registration]struct{}),
+		life: c.Life(), synced: c.Synced(), registrations: make(map[*Registration]struct{}),
 		resource: schema.GroupResource{Group: named.Group, Resource: cmp.Or(named.Name, named.Kind)},
 	}
 	var released context.CancelCauseFunc
@@ -121,11 +122,12 @@ func (i *Informer[T]) held() (*collection[T], error) {
 	if c := i.collection.Load(); c != nil {
 		return c, nil
 	}
-	return nil, informerError(i.name, ErrReleased)
+	return nil, informerError(i.Name(), ErrReleased)
 }
 
-// Name returns the name of the informer in errors, logs and health.
-func (i *Informer[T]) Name() string { return i.name }
+// Name returns the name of the informer in errors, logs and health: its type and, in brackets, its
+// selection with the namespaces that it has now.
+func (i *Informer[T]) Name() string { return i.life.Name() }
 
 // Run lists and watches until ctx ends. When it returns, every goroutine of the
 // informer has ended, but for handlers that have not returned within ten seconds,
@@ -134,14 +136,14 @@ func (i *Informer[T]) Name() string { return i.name }
 // of the factory, and the release of the last handle, end it too.
 func (i *Informer[T]) Run(ctx context.Context) error {
 	if ctx == nil {
-		return informerError(i.name, errNilContext)
+		return informerError(i.Name(), errNilContext)
 	}
 	c, err := i.held()
 	if err != nil {
 		return err
 	}
 	if ctx, err = c.Claim(ctx); err != nil {
-		return informerError(i.name, err)
+		return informerError(i.Name(), err)
 	}
 	return c.run(ctx)
 }
@@ -170,7 +172,7 @@ func (i *Informer[T]) AddHandler(h Handler[T], o HandlerOptions) (*Registration,
 	defer i.mu.Unlock()
 	if i.registrations == nil { // released meanwhile
 		subscription.Remove()
-		return nil, informerError(i.name, ErrReleased)
+		return nil, informerError(i.Name(), ErrReleased)
 	}
 	i.registrations[registration] = struct{}{}
 	return registration, nil
@@ -212,7 +214,7 @@ func (i *Informer[T]) Health() Health {
 	if c := i.collection.Load(); c != nil {
 		return c.Health()
 	}
-	return Health{Name: i.name, Watch: health.Watch{State: StateStopped}}
+	return Health{Name: i.Name(), Watch: health.Watch{State: StateStopped}}
 }
 
 // WaitForSync waits until the cache holds a complete list of every namespace, those

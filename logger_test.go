@@ -83,6 +83,31 @@ func TestP18_NilLoggerIsTheDefaultLogger(t *testing.T) {
 	})
 }
 
+// TestP18_ARecoveryIsTheBeginningOfTheWatch, which a quiet collection brings its first bookmark after a
+// minute.
+func TestP18_ARecoveryIsTheBeginningOfTheWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := asDefault(t)
+		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
+		defer w.end()
+		mapsOf(w)
+		w.start()
+		w.server.SetAvailable(false)
+		w.server.CutConnections()
+		w.after(time.Second)
+		w.server.SetAvailable(true)
+		w.after(5 * time.Minute)
+		lines := l.take()
+		if len(lines) != 2 || !strings.Contains(lines[1], "recovered") {
+			t.Fatalf("logged: %q", lines)
+		}
+		_, after, _ := strings.Cut(lines[1], "after=")
+		if took, err := time.ParseDuration(strings.TrimSpace(after)); err != nil || took > 10*time.Second {
+			t.Errorf("%q is logged after an outage of a second (%v)", lines[1], err)
+		}
+	})
+}
+
 // TestNilLoggerOfAnInformerIsTheDefaultLogger has an index function fail.
 func TestNilLoggerOfAnInformerIsTheDefaultLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -47,7 +47,7 @@ const mutationSweep = time.Second
 // mutationDetector keeps a copy of every cached object, and of those that were
 // replaced since the last sweep but one, and compares.
 type mutationDetector[T Object] struct {
-	informer string
+	informer func() string
 	report   func(Mutation)
 
 	mu      sync.Mutex                // guards the rest, including every copy
@@ -63,12 +63,12 @@ type pristine[T Object] struct {
 	sweeps      int // since it was retired
 }
 
-func newMutationDetector[T Object](informer string, report func(Mutation)) *mutationDetector[T] {
+func newMutationDetector[T Object](report func(Mutation)) *mutationDetector[T] {
 	if report == nil {
 		report = func(m Mutation) { panic(m) }
 	}
 	return &mutationDetector[T]{
-		informer: informer, report: report, copies: make(map[string]*pristine[T]),
+		report: report, copies: make(map[string]*pristine[T]),
 		running: make(map[string]int), retired: make(map[string][]*pristine[T]),
 	}
 }
@@ -147,7 +147,7 @@ func (d *mutationDetector[T]) compareLocked(p *pristine[T], found []Mutation) []
 	if same(p.object, p.was) {
 		return found
 	}
-	m := Mutation{Informer: d.informer, Key: p.key, Handlers: slices.Sorted(maps.Keys(d.running))}
+	m := Mutation{Informer: d.informer(), Key: p.key, Handlers: slices.Sorted(maps.Keys(d.running))}
 	for _, change := range fielddiff.Diff(p.was, p.object) {
 		m.Fields = append(m.Fields, change.Path)
 	}

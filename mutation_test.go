@@ -12,7 +12,8 @@ import (
 // TestMutationDetectorLooksAtOneKeyPerCall: after a list that changed everything, all that
 // was replaced is kept for a while, and each object makes a call.
 func TestMutationDetectorLooksAtOneKeyPerCall(t *testing.T) {
-	d := newMutationDetector[*metav1.PartialObjectMetadata]("test", func(m Mutation) { t.Error(m) })
+	d := newMutationDetector[*metav1.PartialObjectMetadata](func(m Mutation) { t.Error(m) })
+	d.informer = func() string { return "test" }
 	type changes = []change.Change[*metav1.PartialObjectMetadata]
 	obj := new(metav1.PartialObjectMetadata)
 	d.observe(changes{{Type: change.Added, Key: "a", New: obj}})
@@ -46,7 +47,8 @@ func (*ownType) DeepCopyObject() runtime.Object { panic("not written yet") }
 
 func TestMutationDetectorBearsTypesOfAProgram(t *testing.T) {
 	var found []Mutation
-	d := newMutationDetector[*ownType]("test", func(m Mutation) { found = append(found, m) })
+	d := newMutationDetector[*ownType](func(m Mutation) { found = append(found, m) })
+	d.informer = func() string { return "test" }
 	next := &ownType{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "b"}}}
 	obj := &ownType{Size: big.NewInt(7), Next: next}
 	d.observe([]change.Change[*ownType]{{Type: change.Added, Key: "a", New: obj}})

@@ -6,9 +6,10 @@ package tidings
 // the others and is named in Health. Adding a namespace that is there changes nothing.
 //
 // The informer is shared: all its handles see the change, and the factory gives another
-// informer to callers that ask for the namespaces that it had. Name keeps the selection that was
-// asked for at first. AddNamespace must not be called from a transform or the logger: a
-// RemoveNamespace elsewhere may wait for their return.
+// informer to callers that ask for the namespaces that it had. Name changes with the
+// namespaces; the log lines of a list and watch keep the name that the informer had when that
+// began. AddNamespace must not be called from a transform or the logger: a RemoveNamespace
+// elsewhere may wait for their return.
 //
 // Errors: ErrAllNamespaces, ErrClusterScoped, ErrStopped, ErrReleased, and names that no
 // namespace can have.
@@ -19,6 +20,7 @@ func (i *Informer[T]) AddNamespace(namespace string) error {
 // RemoveNamespace removes a namespace from the informer, also while it runs. The watch of
 // the namespace has ended when the call returns. Its objects are then deleted from the cache
 // in one step, and handlers receive deletes with the mark Tombstone and the last known state.
+// WaitForSync waits for that.
 // Removing a namespace that is not there changes nothing.
 //
 // As with AddNamespace, all handles see the change, and it must not be called from a

@@ -112,7 +112,7 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 			r.c.wake(item.Key)
 		}
 	}()
-	if r.ctx.Err() != nil || r.stale.Load() != nil || r.isTermOver() {
+	if r.ctx.Err() != nil || r.isHeldUp(item.Key) || r.isTermOver() {
 		return queue.Outcome{Result: queue.Park}
 	}
 	if r.c.slots != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/histogram"
 	"github.com/tidings-go/tidings/internal/inspect"
 	"github.com/tidings-go/tidings/internal/written"
@@ -40,14 +41,15 @@ type follower[T tidings.Object] struct {
 	failures  *failures
 	lag       histogram.Histogram // from the sending of a write until the cache holds it
 	// Only the checks of the present run use the rest.
-	logged  *failure // of failures, the last one that was logged
-	version string   // the last version of the cache
+	logged   *failure          // of failures, the last one that was logged
+	versions map[string]string // by namespace, the last versions of the cache
 }
 
 // informer is a *tidings.Informer of any type.
 type informer interface {
 	Health() tidings.Health
 	HasSynced() bool
+	Synced() <-chan struct{}
 	Namespaces() []string
 	WaitFor(ctx context.Context, version string) error
 	WaitForSync(ctx context.Context) error
@@ -61,7 +63,9 @@ func newFollower[T, S tidings.Object](informer *tidings.Informer[S]) (*follower[
 	if err := inspected.Over(); err != nil {
 		return nil, fmt.Errorf("informer %s: %w", inspected.Name(), err)
 	}
-	f := &follower[T]{Informer: inspected, informer: informer, failures: &failures{}}
+	f := &follower[T]{
+		Informer: inspected, informer: informer, failures: &failures{}, versions: map[string]string{},
+	}
 	f.removed, f.remove = context.WithCancel(context.Background())
 	return f, nil
 }
@@ -148,17 +152,71 @@ func (f *follower[T]) awaitVersion(ctx context.Context, namespace, version strin
 	return false
 }
 
-// isAbsent reports whether calls do without an informer: it is optional, and the server may not serve
-// its type.
-func (f *follower[T]) isAbsent() bool {
-	return f.optional && (!f.informer.HasSynced() || f.failsForLong())
+// awaitSync waits until the informer has its first complete list. A namespace that is added later holds
+// up its own keys alone, however long it cannot be read.
+func (f *follower[T]) awaitSync(ctx context.Context) error {
+	waiting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-f.informer.Synced():
+			cancel()
+		case <-waiting.Done():
+		}
+	}()
+	err := f.informer.WaitForSync(waiting)
+	if ctx.Err() == nil && f.informer.HasSynced() && f.Over() == nil {
+		return nil
+	}
+	return err
 }
 
-// failsForLong reports whether the informer has failed to list and watch for longer than a key of a
-// slot in order may wait.
-func (f *follower[T]) failsForLong() bool {
-	h := f.informer.Health()
-	return h.Failures > 0 && !h.FailingSince.IsZero() && time.Since(h.FailingSince) > lateAfter
+// isAbsent reports whether calls do without the objects of a namespace, as namespaces returns it: the
+// informer is optional, and the server may not serve its type.
+func (f *follower[T]) isAbsent(namespace string) bool {
+	return f.optional && (f.Lacks(namespace) || f.failsForLong(namespace))
+}
+
+// failsForLong reports whether the list and watch of a namespace has failed for longer than a key of a
+// slot in order may wait. A watch that runs has ended the failures, even if it has brought nothing yet.
+func (f *follower[T]) failsForLong(namespace string) bool {
+	w := f.WatchOf(namespace)
+	return w.Failures > 0 && w.State != tidings.StateWatching && time.Since(w.FailingSince) > lateAfter
+}
+
+// isCutOff reports whether calls need the objects of a namespace, and they are missing or their list and
+// watch fails for long.
+func (f *follower[T]) isCutOff(namespace string) bool {
+	return f.isMissing(namespace) || !f.optional && f.failsForLong(namespace)
+}
+
+// isMissing reports whether calls need the objects of a namespace that was added to the informer, and are
+// not listed yet.
+func (f *follower[T]) isMissing(namespace string) bool {
+	return !f.optional && f.informer.HasSynced() && f.Lacks(namespace)
+}
+
+// isSilent reports whether a namespace has received nothing for longer than d, 0 being no limit.
+func (f *follower[T]) isSilent(namespace string, d time.Duration) bool {
+	if d == 0 {
+		return false
+	}
+	last := f.WatchOf(namespace).LastEvent // zero while the first list is being applied
+	return !last.IsZero() && time.Since(last) > d
+}
+
+// wentBack reports whether a part of the cache has a lower version than at the last call, as it follows a
+// new history of the server.
+func (f *follower[T]) wentBack() (back bool) {
+	versions := map[string]string{}
+	for _, namespace := range f.namespaces() {
+		version, _ := f.Reached(namespace)
+		order, ok := delta.CompareDecimal(version, f.versions[namespace])
+		back = back || ok && order < 0
+		versions[namespace] = version // "" of one that was removed and added
+	}
+	f.versions = versions
+	return back
 }
 
 // holds reports whether the informer holds the objects of a group and resource.

@@ -1,7 +1,9 @@
 package controller
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,7 +24,7 @@ const (
 	// StateRunning: it makes calls.
 	StateRunning State = "Running"
 	// StateStale: it makes no calls, because an informer has received nothing from the server for
-	// longer than Options.MaxStaleness.
+	// longer than Options.MaxStaleness. If that is so in some of its namespaces, the others go on.
 	StateStale State = "Stale"
 	// StateStopping: it waits for running calls.
 	StateStopping State = "Stopping"
@@ -212,16 +214,17 @@ func (r *run[T]) describe(h *Health) {
 	if r.waitingFor != nil {
 		h.WaitingFor = r.waitingFor()
 	}
-	stale := r.stale.Load()
-	switch {
-	case r.ending:
-		h.State = StateStopping
-	case stale != nil:
-		h.State, h.WaitingFor = StateStale, []string{*stale}
-	case r.started:
-		h.State = StateRunning
-	}
+	started, ending := r.started, r.ending
 	r.mu.Unlock()
+	all, stale := r.staleNames()
+	switch {
+	case ending:
+		h.State = StateStopping
+	case all:
+		h.State, h.WaitingFor = StateStale, stale
+	case started:
+		h.State, h.WaitingFor = StateRunning, stale
+	}
 	s := r.queue.Stats()
 	h.Queued = bandsOf(s)
 	h.BackingOff, h.Oldest, h.Waiting.Duration = s.BackingOff, s.Oldest, s.Waiting
@@ -237,6 +240,19 @@ func (r *run[T]) describe(h *Health) {
 	}
 	h.Parked = r.barrier.describe(r.queue.Keys(queue.Parked, listed))
 	h.Fights, h.Looping = r.rewritten()
+}
+
+// staleNames returns the names of the informers that are out of contact for too long, with the namespace
+// whose calls they hold up if that is not all, and whether all calls are held up.
+func (r *run[T]) staleNames() (all bool, names []string) {
+	stale := *r.stale.Load()
+	if name := stale[""]; name != "" {
+		return true, []string{name}
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(stale)) {
+		names = append(names, stale[namespace]+" in namespace "+namespace)
+	}
+	return len(names) > 0 && len(names) == len(r.c.all()[0].namespaces()), names
 }
 
 func bandsOf(s queue.Stats) Bands {

@@ -48,7 +48,7 @@ func (r *run[T]) join(f *follower[T], late bool) error {
 
 func (r *run[T]) awaitSync(ctx context.Context, f *follower[T], late bool) error {
 	for {
-		err := f.informer.WaitForSync(ctx)
+		err := f.awaitSync(ctx)
 		if !late || !errors.Is(err, tidings.ErrNotStarted) {
 			return err
 		}

@@ -46,7 +46,8 @@ type Options[T tidings.Object] struct {
 	// Resync is the period after which each key is called without a change; 0 is never.
 	Resync time.Duration
 	// MaxStaleness holds calls back while an informer has received nothing from the server for
-	// longer; 0 never holds them back. Bookmarks come about once a minute.
+	// longer; 0 never holds them back. Bookmarks come about once a minute. A namespace that an informer
+	// watches by itself, as the primary does, holds back the calls for its own keys alone.
 	MaxStaleness time.Duration
 	// StopGrace is the time that running calls have after the end of Run's context, before their
 	// own contexts end. After as long again, Run returns without them. 0 is 10 seconds.

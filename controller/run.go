@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"runtime/pprof"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,7 +14,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/queue"
-	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/written"
 )
 
 // housekeeping is the period of the checks that no event leads to.
@@ -36,7 +39,10 @@ type run[T tidings.Object] struct {
 	group     sync.WaitGroup // the goroutines other than the workers
 	callGroup sync.WaitGroup // the workers; their labels are those of calls
 
-	stale atomic.Pointer[string] // the informer that has been out of contact for too long
+	// stale has the informers that have been out of contact for too long, by the namespace whose keys
+	// need them, "" being all. heldUp has the namespaces of keys that are parked for an informer.
+	stale  atomic.Pointer[map[string]string]
+	heldUp sync.Map
 
 	mu            sync.Mutex // guards the rest
 	started       bool       // calls may begin
@@ -54,6 +60,7 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 		registrations: map[*follower[T]]*tidings.Registration{},
 		alive:         map[int]bool{},
 	}
+	r.stale.Store(&map[string]string{})
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	r.calls, r.endCalls = context.WithCancelCause(labelled(context.WithoutCancel(ctx), c.o.Name, "worker"))
 	r.queue = queue.New(queue.Options[why]{
@@ -285,14 +292,10 @@ func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
 		r.stop(fmt.Errorf("informer %s: %w", f.Name(), err))
 		return false
 	}
-	version := f.Version()
-	if order, ok := delta.CompareDecimal(version, f.version); ok && order < 0 {
+	if f.wentBack() {
 		r.barrier.forgetVersions()
 		r.wake(r.barrier.forget(f))
 		all = true
-	}
-	if version != "" {
-		f.version = version
 	}
 	if f.resolved.Load() != nil && f.informer.Health().Lists != f.listed.Load() &&
 		f.asking.CompareAndSwap(false, true) {
@@ -312,21 +315,80 @@ func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
 	return all
 }
 
-// checkStaleness finds an informer that has received nothing for longer than MaxStaleness.
+// checkStaleness finds the namespaces of informers that have received nothing for longer than
+// MaxStaleness, and wakes the keys for which every informer has what calls need again.
 func (r *run[T]) checkStaleness() {
-	if r.c.o.MaxStaleness == 0 {
-		return
-	}
-	var stale *string
+	stale := map[string]string{}
 	for _, f := range r.c.all() {
-		last := f.informer.Health().LastEvent // zero while the first list is being applied
-		if r.isFollowed(f) && !last.IsZero() && time.Since(last) > r.c.o.MaxStaleness {
-			stale = new(f.Name())
+		for _, namespace := range f.namespaces() {
+			if r.isFollowed(f) && f.isSilent(namespace, r.c.o.MaxStaleness) {
+				stale[r.c.neededBy(f, namespace)] = f.Name()
+			}
 		}
 	}
-	if r.stale.Swap(stale) != nil && stale == nil {
+	r.stale.Store(&stale)
+	ready := false
+	r.heldUp.Range(func(namespace, _ any) bool {
+		if r.heldUpBy(namespace.(string)) == "" {
+			r.heldUp.Delete(namespace)
+			ready = true
+		}
+		return true
+	})
+	if ready {
 		r.queue.WakeAll()
 	}
+}
+
+// isHeldUp reports whether no call for a key may begin, because of an informer. checkStaleness wakes the
+// key then.
+func (r *run[T]) isHeldUp(key string) bool {
+	namespace, _ := written.SplitKey(key)
+	if r.heldUpBy(namespace) == "" {
+		return false
+	}
+	r.heldUp.Store(namespace, nil)
+	return true
+}
+
+// heldUpBy returns the name of an informer that holds up the calls for the keys of a namespace: it is out
+// of contact for too long, or it lacks the objects of a namespace that was added. It returns "" without one.
+func (r *run[T]) heldUpBy(namespace string) string {
+	stale := *r.stale.Load()
+	if name := cmp.Or(stale[namespace], stale[""]); name != "" {
+		return name
+	}
+	for _, f := range r.c.all() {
+		if f.isMissing(namespace) {
+			return f.Name()
+		}
+	}
+	return ""
+}
+
+// cutOff returns the namespaces whose keys calls cannot be made for at present, or with caches that are
+// too old; "" is all.
+func (r *run[T]) cutOff() []string {
+	namespaces := slices.Collect(maps.Keys(*r.stale.Load()))
+	for _, f := range r.c.all() {
+		for _, namespace := range f.namespaces() {
+			if f.isCutOff(namespace) {
+				namespaces = append(namespaces, r.c.neededBy(f, namespace))
+			}
+		}
+	}
+	return namespaces
+}
+
+// neededBy returns the namespace whose keys alone need the objects of an informer in a namespace; "" if
+// other keys may need them. If the primary is watched in that namespace by itself, or if both hold only
+// the namespaces of some slots, the objects belong to the keys there.
+func (c *Controller[T]) neededBy(f *follower[T], namespace string) string {
+	isDivided := f.Slots() != nil && f.Slots().Key() == ByNamespace
+	if isDivided || f.number == 0 || slices.Contains(c.all()[0].namespaces(), namespace) {
+		return namespace
+	}
+	return ""
 }
 
 // end prevents further calls, waits for the running ones and ends all goroutines.

@@ -161,8 +161,11 @@ func (c *Controller[T]) drop(slots slot.Set) {
 func (c *Controller[T]) report(made *[slot.Count]float64) (inOrder slot.Set) {
 	open := c.slots.report(made)
 	r := c.current()
-	if r == nil || !r.isCurrent() {
+	if r == nil || r.isTermOver() {
 		return slot.Set{}
+	}
+	for _, namespace := range r.cutOff() {
+		open = open.Minus(c.slotsOf(namespace))
 	}
 	for _, key := range r.queue.Late(lateAfter) {
 		if n, ok := c.slotOf(r, key); ok {
@@ -172,19 +175,21 @@ func (c *Controller[T]) report(made *[slot.Count]float64) (inOrder slot.Set) {
 	return open
 }
 
-// isCurrent reports whether the caches are fresh enough for calls, in a term that is open.
-func (r *run[T]) isCurrent() bool {
-	return r.stale.Load() == nil && !r.isTermOver() && !slices.ContainsFunc(r.c.all(), (*follower[T]).isCutOff)
+// slotsOf returns the slots that may have keys of a namespace, "" being all.
+func (c *Controller[T]) slotsOf(namespace string) (slots slot.Set) {
+	if namespace == "" || c.o.Slots.by == ByUID {
+		return slot.All()
+	}
+	slots.Add(ByNamespace.Of("", namespace))
+	return slots
 }
-
-// isCutOff reports whether calls need an informer that fails for long.
-func (f *follower[T]) isCutOff() bool { return !f.optional && f.failsForLong() }
 
 // isInOrder is the counterpart of report for a controller that is led as a whole: it reports
 // whether the controller is in order.
 func (c *Controller[T]) isInOrder() bool {
 	r := c.current()
-	return r != nil && r.hasStarted() && r.isCurrent() && len(r.queue.Late(lateAfter)) == 0
+	return r != nil && r.hasStarted() && !r.isTermOver() && len(r.cutOff()) == 0 &&
+		len(r.queue.Late(lateAfter)) == 0
 }
 
 // awaitSync waits until the informers that calls need are synced.
@@ -193,7 +198,7 @@ func (c *Controller[T]) awaitSync(ctx context.Context) error {
 		if f.optional {
 			continue
 		}
-		if err := f.informer.WaitForSync(ctx); err != nil {
+		if err := f.awaitSync(ctx); err != nil {
 			return err
 		}
 	}

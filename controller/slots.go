@@ -234,7 +234,8 @@ func (s *Slots) awaitTaken(ctx context.Context) {
 }
 
 // Warm returns once all controllers follow their informers, which are synced and have the objects of
-// the slots.
+// the slots. A namespace that was added to an informer later, and cannot be read, holds up its own slot
+// alone.
 func (s *Slots) Warm(ctx context.Context, slots slot.Set) error {
 	if m := s.leadingManager(); m != nil {
 		if err := m.awaitMade(ctx); err != nil {
@@ -334,8 +335,9 @@ func (s *Slots) Drop(slots slot.Set) {
 
 // Report returns the slots that are in order in all controllers. A slot is in order if the informers
 // are synced, have reached the versions, and have not failed to list and watch for longer than a
-// minute. Besides, no key of the slot has been ready or held back for longer than that, and no change
-// has waited longer for the end of the running call of its key.
+// minute. By namespace, the lists and watches of the namespaces in the slot alone are judged, where
+// informers have several. Besides, no key of the slot has been ready or held back for longer than that,
+// and no change has waited longer for the end of the running call of its key.
 //
 // The load of a slot is ten plus the number of its calls; the weight of a call halves every two
 // minutes. Without the ten, a few calls of an idle group would move its slots to and fro. Calls

@@ -72,9 +72,8 @@ func (r *run[T]) reach(versions map[string]string, known bool) (map[string]strin
 // owner may never see: the last changes may be of other resources, or of objects that are not selected.
 func (r *run[T]) leaveOutUnseen(versions map[string]string) {
 	for _, f := range r.c.all() {
-		mayHide := f.Selects() || f.informer.Health().Sharded
 		for _, namespace := range f.namespaces() {
-			part := f.part(namespace)
+			part, mayHide := f.part(namespace), f.Selects() || f.WatchOf(namespace).Sharded
 			if reached, _ := f.Reached(namespace); mayHide || !written.Reaches(reached, versions[part]) {
 				delete(versions, part)
 			}
@@ -90,7 +89,7 @@ func (r *run[T]) catchUp(versions map[string]string, bound time.Duration) (behin
 	for _, f := range r.c.all() {
 		for _, namespace := range f.namespaces() {
 			version := versions[f.part(namespace)]
-			if version != "" && !f.isAbsent() && !f.awaitVersion(ctx, namespace, version) {
+			if version != "" && !f.isAbsent(namespace) && !f.awaitVersion(ctx, namespace, version) {
 				behind = append(behind, f.Name())
 			}
 		}
@@ -105,8 +104,8 @@ func (r *run[T]) newest() (versions map[string]string, known bool) {
 	defer cancel()
 	versions, known = map[string]string{}, true
 	for _, f := range r.c.all() {
-		gvr := f.resource()
-		if gvr.Empty() || f.isAbsent() {
+		gvr, namespaces := f.resource(), slices.DeleteFunc(f.namespaces(), f.isAbsent)
+		if gvr.Empty() || len(namespaces) == 0 {
 			continue
 		}
 		version, err := r.c.o.Guard.Newest(ctx, gvr)
@@ -116,7 +115,7 @@ func (r *run[T]) newest() (versions map[string]string, known bool) {
 			known = known && f.optional
 			continue
 		}
-		for _, namespace := range f.namespaces() {
+		for _, namespace := range namespaces {
 			versions[f.part(namespace)] = version
 		}
 	}

@@ -2,6 +2,8 @@ package debug
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/tidings-go/tidings"
@@ -40,7 +42,7 @@ func (h *Handler) informerProblems(i informer, now time.Time) (found []Problem) 
 		found = append(found, Problem{of, link, fmt.Sprintf(format, args...), since})
 	}
 	switch {
-	case state.State.Failing():
+	case state.State.Failing() && len(state.Namespaces) == 0:
 		add(i.name, state.FailingSince, "is %s: %v", state.State, state.LastError)
 	case state.State == tidings.StateStopped:
 		add(i.name, state.Since, "has stopped")
@@ -49,8 +51,8 @@ func (h *Handler) informerProblems(i informer, now time.Time) (found []Problem) 
 	case now.Sub(state.LastEvent) > quietFor:
 		add(i.name, state.LastEvent, "has received nothing, not even a bookmark")
 	}
-	for namespace, w := range state.Namespaces {
-		if w.State.Failing() && w.State != state.State {
+	for _, namespace := range slices.Sorted(maps.Keys(state.Namespaces)) {
+		if w := state.Namespaces[namespace]; w.State.Failing() {
 			add(i.name, w.FailingSince, "is %s in namespace %s: %v", w.State, namespace, w.LastError)
 		}
 	}

@@ -1,6 +1,9 @@
 package health
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // State is the state of an informer, or of the list and watch of one of its namespaces.
 type State string
@@ -34,13 +37,13 @@ func (s State) Failing() bool {
 	return s == StateBackoff || s == StateForbidden || s == StateNoSuchResource
 }
 
-// severity orders states by how far they are from Watching.
+// severity orders states by how far they are from Watching, and before them that of no watch.
 var severity = map[State]int{
-	StateWatching: 0, StateSilent: 1, StateListing: 2, StatePending: 3,
+	"": -1, StateWatching: 0, StateSilent: 1, StateListing: 2, StatePending: 3,
 	StateBackoff: 4, StateNoSuchResource: 5, StateForbidden: 6, StateStopped: 7,
 }
 
-// Watch describes the list and watch of one namespace, or of all.
+// Watch describes the list and watch of one namespace, or of several together, as Add says.
 type Watch struct {
 	// State is the present state, and Since the time at which it began.
 	State State     `json:"state"`
@@ -50,14 +53,16 @@ type Watch struct {
 	History []Transition `json:"history,omitempty"`
 	// Version is the resource version up to which everything was read.
 	Version string `json:"version,omitzero"`
-	// LastEvent is the time of the last event, bookmark or list.
+	// LastEvent is the time of the last event, bookmark or list; of several namespaces, the earliest of
+	// theirs.
 	LastEvent time.Time `json:"lastEvent,omitzero"`
 	// LastError is the last failure and LastErrorAt its time. They stay after the recovery.
 	LastError   error     `json:"-"`
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
 	// Failures counts the failures in a row; 0 is healthy.
 	Failures int `json:"failures,omitzero"`
-	// FailingSince is the time of the first of them; zero without failures.
+	// FailingSince is the time of the first of them; zero without failures. Of several namespaces, it is
+	// that of the one that has failed for longest, and Failures the most of one.
 	FailingSince time.Time `json:"failingSince,omitzero"`
 	// RetryAt is the end of the present wait; zero without one. A server's Retry-After
 	// counts up to 5 minutes, with jitter on top; LastError names a longer one.
@@ -80,13 +85,15 @@ type Watch struct {
 	// several namespaces, the largest.
 	SlotsToList int `json:"slotsToList,omitzero"`
 	// Dropped counts objects that do not belong to the collection; LastDropped names the last one
-	// and the reason.
-	Dropped     uint64 `json:"dropped,omitzero"`
-	LastDropped error  `json:"-"`
+	// and the reason, LastDroppedAt is its time.
+	Dropped       uint64    `json:"dropped,omitzero"`
+	LastDropped   error     `json:"-"`
+	LastDroppedAt time.Time `json:"lastDroppedAt,omitzero"`
 	// TransformErrors counts objects that the transform failed on; the cache keeps their
-	// state of before. LastTransformError names the last.
-	TransformErrors    uint64 `json:"transformErrors,omitzero"`
-	LastTransformError error  `json:"-"`
+	// state of before. LastTransformError names the last, LastTransformErrorAt is its time.
+	TransformErrors      uint64    `json:"transformErrors,omitzero"`
+	LastTransformError   error     `json:"-"`
+	LastTransformErrorAt time.Time `json:"lastTransformErrorAt,omitzero"`
 }
 
 // Transition is the beginning of a state.
@@ -95,30 +102,53 @@ type Transition struct {
 	At    time.Time `json:"at"`
 }
 
-// Add makes w describe the watch of another namespace as well: the state that is further
-// from Watching, the newest times and errors, and the sums of the counters.
+// Add makes w describe the watch of another namespace as well. The order of the namespaces does not
+// matter, and the zero value describes none:
+//
+//   - State, Since and RetryAt are those of one namespace: the state that is furthest from Watching, and of
+//     several in that state the one that began first;
+//   - LastEvent and FailingSince are the earliest, so that no namespace hides how long another one has been
+//     out of contact; Failures is the greatest;
+//   - each last error is the newest, with its time; of two at one time, that whose text comes last;
+//   - counters are added up, and Sharded is true if it is for one of them;
+//   - History and Version are of one namespace alone, and left as they are.
 func (w *Watch) Add(other Watch) {
-	if w.State == "" || severity[other.State] > severity[w.State] {
+	if other.isWorse(w) {
 		w.State, w.Since, w.RetryAt = other.State, other.Since, other.RetryAt
-		w.FailingSince = other.FailingSince
 	}
-	if other.LastEvent.After(w.LastEvent) {
-		w.LastEvent = other.LastEvent
-	}
-	if other.LastErrorAt.After(w.LastErrorAt) {
-		w.LastError, w.LastErrorAt = other.LastError, other.LastErrorAt
-	}
+	w.LastEvent = earliest(w.LastEvent, other.LastEvent)
+	w.FailingSince = earliest(w.FailingSince, other.FailingSince)
 	w.Failures = max(w.Failures, other.Failures)
+	newest(&w.LastError, &w.LastErrorAt, other.LastError, other.LastErrorAt)
+	newest(&w.LastDropped, &w.LastDroppedAt, other.LastDropped, other.LastDroppedAt)
+	newest(&w.LastTransformError, &w.LastTransformErrorAt, other.LastTransformError, other.LastTransformErrorAt)
 	w.Listed += other.Listed
 	w.SlotsToList = max(w.SlotsToList, other.SlotsToList)
 	w.Sharded = w.Sharded || other.Sharded
-	if other.LastDropped != nil {
-		w.LastDropped = other.LastDropped
-	}
-	if other.LastTransformError != nil {
-		w.LastTransformError = other.LastTransformError
-	}
 	w.AddCounters(other)
+}
+
+// isWorse reports whether the state of w stands for both.
+func (w *Watch) isWorse(than *Watch) bool {
+	return cmp.Or(
+		cmp.Compare(severity[w.State], severity[than.State]), than.Since.Compare(w.Since),
+		w.RetryAt.Compare(than.RetryAt), cmp.Compare(w.State, than.State),
+	) > 0
+}
+
+// earliest returns the earlier of two times, of which zero is none.
+func earliest(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// newest replaces an error and its time by those of another one that is newer.
+func newest(err *error, at *time.Time, other error, otherAt time.Time) {
+	if cmp.Or(otherAt.Compare(*at), cmp.Compare(text(other), text(*err))) > 0 {
+		*err, *at = other, otherAt
+	}
 }
 
 // AddCounters adds the counters that never go back. An informer keeps those of a namespace

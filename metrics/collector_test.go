@@ -171,6 +171,9 @@ func TestLastEventAge(t *testing.T) {
 	h.Namespaces = map[string]health.Watch{
 		"a": {LastEvent: time.Now()}, "b": {LastEvent: time.Now().Add(-time.Hour)}, "c": {},
 	}
+	for _, w := range h.Namespaces {
+		h.Watch.Add(w)
+	}
 	f := &factory{[]health.Informer{h}}
 	c := collector(t, Options{}, f)
 	if got, _ := value(gather(t, c), age); got < 3600 || got > 3660 {

@@ -79,8 +79,8 @@ func (s *scrape) informer(h health.Informer, views ...inspect.View) {
 	s.send(f.synced, l, oneIf(h.Synced))
 	s.send(f.objects, l, float64(h.Objects))
 	s.send(f.queued, l, float64(h.Queued))
-	if last := lastEvent(h); !last.IsZero() && h.State != health.StateStopped {
-		s.send(f.age, l, time.Since(last).Seconds())
+	if !h.LastEvent.IsZero() && h.State != health.StateStopped {
+		s.send(f.age, l, time.Since(h.LastEvent).Seconds())
 	}
 	s.send(f.failures, l, float64(h.Failures))
 	s.send(f.lists, l, float64(h.Lists))
@@ -109,18 +109,6 @@ func (s *scrape) handler(h health.Handler, l labels) {
 	s.send(f.running, l, running.Seconds())
 	s.send(f.panics, l, float64(h.Panics))
 	s.sendDurations(f.calls, l, h.Calls)
-}
-
-// lastEvent returns the time of the last event of an informer. If it has several namespaces, it
-// is that of the namespace with the oldest one.
-func lastEvent(h health.Informer) time.Time {
-	last := h.LastEvent
-	for _, w := range h.Namespaces {
-		if !w.LastEvent.IsZero() && w.LastEvent.Before(last) {
-			last = w.LastEvent
-		}
-	}
-	return last
 }
 
 func oneIf(b bool) float64 {

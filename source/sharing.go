@@ -53,15 +53,14 @@ type DecodingStats struct {
 	After SharerStats `json:"-"`
 }
 
-// Add adds the counts of another source.
+// Add adds the counts of another source. The order of sources does not matter: of two reasons, the one
+// whose text comes first stays.
 func (s *DecodingStats) Add(other DecodingStats) {
 	s.Shared += other.Shared
 	s.Unshared += other.Unshared
 	s.Rejected += other.Rejected
 	s.JSON += other.JSON
-	if s.WhyUnshared == nil {
-		s.WhyUnshared = other.WhyUnshared
-	}
+	s.WhyUnshared = dedup.Reason(s.WhyUnshared, other.WhyUnshared)
 	s.After.Add(other.After)
 }
 

@@ -114,6 +114,21 @@ func (b *Batch[T]) Set(key string, object T) (previous T, existed bool) {
 	return previous, existed
 }
 
+// SetEqual puts an object in the place of the present one, which it equals. The key keeps its entries in
+// the indexes, without a call of an index function. A key that is not there stays absent.
+func (b *Batch[T]) SetEqual(key string, object T) {
+	b.mustBeOpen()
+	old, ok := b.next.objects.find(key)
+	if !ok {
+		return
+	}
+	r := new(item[T])
+	*r = *old
+	r.object, r.number = object, b.next.number
+	b.next.objects.set(key, r)
+	b.changes = append(b.changes, change[T]{item: r})
+}
+
 // Delete removes the object of the key and returns it.
 func (b *Batch[T]) Delete(key string) (previous T, existed bool) {
 	b.mustBeOpen()

@@ -292,3 +292,45 @@ func TestIterationsStopAndRepeat(t *testing.T) {
 		break
 	}
 }
+
+// TestP03_EqualObjectsTakeThePlace of the present ones in new states alone, without calls of index functions.
+func TestP03_EqualObjectsTakeThePlace(t *testing.T) {
+	type object struct{ value string }
+	calls := 0
+	s, err := New(Options[*object]{Indexes: map[any]IndexFunc[*object]{"value": func(o *object) ([]string, error) {
+		calls++
+		return []string{o.value}, nil
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, equal := &object{"x"}, &object{"x"}
+	s.Update(func(b *Batch[*object]) { b.Set("a", first) })
+	before := s.Snapshot()
+	s.Update(func(b *Batch[*object]) {
+		b.SetEqual("a", equal)
+		b.SetEqual("absent", equal)
+	})
+	after := s.Snapshot()
+	for name, test := range map[string]struct {
+		snapshot Snapshot[*object]
+		want     *object
+	}{"before": {before, first}, "after": {after, equal}} {
+		index, _ := test.snapshot.Index("value")
+		for key, obj := range index.Lookup("x") {
+			if key != "a" || obj != test.want {
+				t.Errorf("%s: the index has %p for %s, want %p", name, obj, key, test.want)
+			}
+		}
+		if obj, _ := test.snapshot.Get("a"); obj != test.want || test.snapshot.Len() != 1 || index.Len("x") != 1 {
+			t.Errorf("%s: a is %p of %d, want %p", name, obj, test.snapshot.Len(), test.want)
+		}
+	}
+	if calls != 1 {
+		t.Errorf("the index function was called %d times, want 1", calls)
+	}
+	s.Update(func(b *Batch[*object]) { b.Set("a", &object{"y"}) })
+	if index, _ := s.Snapshot().Index("value"); index.Len("x") != 0 || index.Len("y") != 1 {
+		t.Error("a later change of the values is not in the index")
+	}
+}

@@ -91,13 +91,19 @@ type SharerStats struct {
 	WhyAlone error `json:"-"`
 }
 
-// Add adds the counts of another sharer.
+// Add adds the counts of another sharer. The order of sharers does not matter.
 func (s *SharerStats) Add(other SharerStats) {
 	s.Shared += other.Shared
 	s.Alone += other.Alone
-	if s.WhyAlone == nil {
-		s.WhyAlone = other.WhyAlone
+	s.WhyAlone = Reason(s.WhyAlone, other.WhyAlone)
+}
+
+// Reason returns one of two reasons, in whichever order they are given: that whose text comes first.
+func Reason(a, b error) error {
+	if a == nil || b != nil && b.Error() < a.Error() {
+		return b
 	}
+	return a
 }
 
 // Stats returns the sharer's counts.

@@ -83,9 +83,11 @@ func (c *Collection[T]) writeStore(batch *delta.Batch[T]) {
 	c.store.Update(func(b *store.Batch[T]) {
 		for i := range batch.Changes {
 			d := &batch.Changes[i]
-			if d.Type == change.Deleted {
+			switch {
+			case d.Type == change.Deleted:
 				b.Delete(d.Key)
-			} else {
+			case d.Unchanged && areSame(d.Old, d.New): // the list has the cached object
+			default:
 				b.Set(d.Key, d.New)
 			}
 		}

@@ -55,9 +55,9 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 	c := &Collection[T]{
 		Lifecycle: newLifecycle(o.Name), o: o, applyMu: NewLock(), transformMu: NewLock(),
 		synced: make(chan struct{}), listed: make(chan struct{}, 1),
-		recording: newRecording(o.Name),
-		late:      lateSharing[T]{changed: map[string]struct{}{}, begun: make(chan struct{}, 1)},
+		late: lateSharing[T]{changed: map[string]struct{}{}, begun: make(chan struct{}, 1)},
 	}
+	c.recording = newRecording(c.Lifecycle.Name)
 	c.parts.changeMu = NewLock()
 	var partitions []string
 	c.parts.list, partitions = newParts[T](o.Namespaces)
@@ -82,7 +82,7 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 		_, uid := describe(obj)
 		return uid
 	}
-	c.log = fanout.New(fanout.Options[T]{Name: o.Name, UID: uid})
+	c.log = fanout.New(fanout.Options[T]{Name: c.Lifecycle.Name, UID: uid})
 	return c, nil
 }
 

@@ -112,7 +112,7 @@ func (c *Collection[T]) replaceEqual(equal []change.Change[T]) {
 	c.store.Update(func(b *store.Batch[T]) {
 		for _, e := range equal {
 			if cached, ok := b.Get(e.Key); ok && areSame(cached, e.Old) {
-				b.Set(e.Key, e.New)
+				b.SetEqual(e.Key, e.New)
 				replaced = append(replaced, e)
 			}
 		}

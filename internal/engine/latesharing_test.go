@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tidings-go/tidings/internal/change"
 	"github.com/tidings-go/tidings/internal/fanout"
@@ -23,10 +26,11 @@ type state struct {
 	shared  bool
 }
 
-// states lists the object "o" in version 1 and watches its events.
+// states lists the object "o" in version 1, later lists being of version 100, and watches its events.
 type states struct {
 	ctx    context.Context
 	events chan source.Event[*state]
+	lists  *atomic.Int64
 }
 
 func itemOf(key string, version int) source.Item[*state] {
@@ -36,11 +40,15 @@ func itemOf(key string, version int) source.Item[*state] {
 }
 
 func (s states) List(context.Context, source.ListOptions) (source.Page[*state], error) {
-	return source.Page[*state]{Version: "1", Items: []source.Item[*state]{itemOf("o", 1)}}, nil
+	version := "1"
+	if s.lists.Add(1) > 1 {
+		version = "100"
+	}
+	return source.Page[*state]{Version: version, Items: []source.Item[*state]{itemOf("o", 1)}}, nil
 }
 
 func (s states) Watch(ctx context.Context, _ source.WatchOptions) (source.Stream[*state], error) {
-	return states{ctx, s.events}, nil
+	return states{ctx, s.events, s.lists}, nil
 }
 
 func (states) Close() error { return nil }
@@ -48,6 +56,9 @@ func (states) Close() error { return nil }
 func (s states) Next() ([]source.Event[*state], error) {
 	select {
 	case e := <-s.events:
+		if e.Err != nil { // the end of the watch
+			return nil, e.Err
+		}
 		return []source.Event[*state]{e}, nil
 	case <-s.ctx.Done():
 		return nil, s.ctx.Err()
@@ -63,7 +74,7 @@ type sharedStates struct {
 	received    atomic.Int64 // by a handler
 }
 
-func runStates(t *testing.T) *sharedStates {
+func runStates(t *testing.T, with ...func(*Options[*state])) *sharedStates {
 	s := &sharedStates{events: make(chan source.Event[*state])}
 	share := func(given *state) *state {
 		if f := s.duringShare.Swap(nil); f != nil {
@@ -71,16 +82,20 @@ func runStates(t *testing.T) *sharedStates {
 		}
 		return &state{version: given.version, shared: true}
 	}
-	c, err := New(Options[*state]{
+	o := Options[*state]{
 		Name:     "states",
 		Describe: func(s *state) (version, uid string) { return fmt.Sprint(s.version), "u" },
 		Share:    func() func(*state) *state { return share },
 		Part: func(context.Context, string, source.Scope) Part[*state] {
-			return Part[*state]{Source: states{events: s.events}, Reflector: reflector.Options[*state]{
+			return Part[*state]{Source: states{events: s.events, lists: new(atomic.Int64)}, Reflector: reflector.Options[*state]{
 				Transport: source.Transport{NoStreamedLists: true},
 			}}
 		},
-	})
+	}
+	for _, f := range with {
+		f(&o)
+	}
+	c, err := New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,4 +235,49 @@ func BenchmarkReplaceEqual(b *testing.B) {
 		}
 		c.replaceEqual(equal)
 	}
+}
+
+// TestP11_EqualObjectsAreNotIndexedAgain: an index function is called, and its failure counts, once for
+// each state of an object. Neither late sharing nor a list that finds the state unchanged is another one.
+func TestP11_EqualObjectsAreNotIndexedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		calls := map[string]int{}
+		s := runStates(t, func(o *Options[*state]) {
+			o.ReportUnchanged = true
+			o.Indexes = map[any]store.IndexFunc[*state]{"fails": func(s *state) ([]string, error) {
+				calls[fmt.Sprint(s.version)]++
+				if s.version == 2 {
+					return nil, errors.New("not this one")
+				}
+				return []string{"value"}, nil
+			}}
+		})
+		check := func(when string, errs uint64, want map[string]int) {
+			t.Helper()
+			if h := s.Health(); h.IndexErrors != errs || !maps.Equal(calls, want) {
+				t.Errorf("%s: %d index errors, calls %v; want %d and %v", when, h.IndexErrors, calls, errs, want)
+			}
+		}
+		s.send(source.Added, "a", 2)
+		s.send(source.Added, "b", 3)
+		check("at first", 1, map[string]int{"1": 1, "2": 1, "3": 1})
+		time.Sleep(time.Minute)
+		s.check(t, "a", 2, true)
+		s.check(t, "b", 3, true)
+		check("shared", 1, map[string]int{"1": 1, "2": 1, "3": 1})
+		index, _ := s.Store().Snapshot().Index("fails")
+		for key, obj := range index.Lookup("value") {
+			if cached, _ := s.Store().Get(key); cached != obj {
+				t.Errorf("the index has %+v for %s, the cache %+v", obj, key, cached)
+			}
+		}
+		before := s.received.Load()
+		s.events <- source.Event[*state]{Item: source.Item[*state]{Err: apierrors.NewResourceExpired("gone")}}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if got := s.received.Load() - before; got != 3 { // two deletes, and an update of o
+			t.Errorf("received %d, want 3", got)
+		}
+		check("listed", 1, map[string]int{"1": 1, "2": 1, "3": 1})
+	})
 }

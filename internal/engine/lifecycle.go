@@ -12,9 +12,8 @@ import (
 //
 // It is apart from the collection, so that waiting for the end does not hold the cache.
 type Lifecycle struct {
-	name string
-
 	mu       sync.Mutex         // guards the rest; no other lock is taken under it
+	name     string             // of the collection
 	term     context.Context    // that of the claim; nil before
 	ctx      context.Context    // ends with term and with end
 	cancel   context.CancelFunc // of ctx
@@ -30,8 +29,19 @@ func newLifecycle(name string) *Lifecycle {
 	return &Lifecycle{name: name, ended: make(chan struct{})}
 }
 
-// Name returns the name of the collection.
-func (l *Lifecycle) Name() string { return l.name }
+// Name returns the present name of the collection.
+func (l *Lifecycle) Name() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.name
+}
+
+// Rename names the collection anew, as when its namespaces have changed.
+func (l *Lifecycle) Rename(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.name = name
+}
 
 // Claim takes the one right to run the collection, until the context that it returns ends.
 // Errors: ErrRanAlready, ErrStopped.

@@ -14,7 +14,7 @@ import (
 
 // Options configure a collection. Name, Describe and Part are required.
 type Options[T any] struct {
-	// Name names the collection in errors, logs and health.
+	// Name names the collection in errors, logs and health. Lifecycle.Rename changes it.
 	Name string
 	// Describe returns the version and UID of a cached object, "" where it has none.
 	Describe func(T) (version, uid string)
@@ -63,7 +63,7 @@ type Options[T any] struct {
 	StopGrace time.Duration
 	OnStuck   func(error)
 	// OnNamespaces is called with the namespaces after a change of them. It must not call
-	// the collection.
+	// the collection, except Rename.
 	OnNamespaces func([]string)
 	// OnSynced is called when the first complete list is applied, OnIndexErrors with the
 	// failures of index functions, OnNotRun with the error of a reflector that did not run.

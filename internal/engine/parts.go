@@ -129,6 +129,17 @@ func (c *Collection[T]) SuspectWatch(key, version, uid string) {
 	}
 }
 
+// WatchOf describes the list and watch that brings the objects of a namespace; the zero value if there
+// is none.
+func (c *Collection[T]) WatchOf(namespace string) (w health.Watch) {
+	for _, p := range c.parts.present() {
+		if p.namespace == namespace || p.namespace == "" {
+			return p.health()
+		}
+	}
+	return w
+}
+
 // present returns the parts in the order of their namespaces.
 func (p *parts[T]) present() []*part[T] {
 	p.mu.Lock()
@@ -227,7 +238,7 @@ func (c *Collection[T]) renew(
 ) (made *reflector.Reflector[T], end func()) {
 	from := c.o.Part(ctx, p.namespace, c.scopeOf(p.namespace))
 	o := from.Reflector
-	o.Name, o.Partition, o.Known, o.Compare = c.o.Name, p.prefix, c.cached, c.o.Compare
+	o.Name, o.Partition, o.Known, o.Compare = c.Name(), p.prefix, c.cached, c.o.Compare
 	o.OnChange, o.Share, o.Slots = c.progress.wake, c.late.share, c.o.Slots
 	o.Transform = c.oneByOne(o.Transform)
 	o.Beside = c.followsScope(from.Source)
@@ -305,7 +316,8 @@ func (c *Collection[T]) AddNamespace(namespace string) error {
 	return nil
 }
 
-// RemoveNamespace removes a namespace; one that is not there changes nothing. The reflector
+// RemoveNamespace removes a namespace; one that is not there changes nothing. The collection is in sync
+// again when its objects have left the cache. The reflector
 // has ended before its partition is removed from the queue, so that the partition of a
 // namespace that is added at once is another one. Errors: those of AddNamespace, and
 // ErrLastNamespace.
@@ -324,6 +336,9 @@ func (c *Collection[T]) RemoveNamespace(namespace string) error {
 		return err
 	}
 	c.endPart(present[at])
+	c.applyMu.Lock()
+	c.progress.leave(present[at].prefix)
+	c.applyMu.Unlock()
 	return ofQueue(c.queue.RemovePartition(present[at].prefix))
 }
 

@@ -13,7 +13,7 @@ import (
 //
 // A removed partition stays until the processor has deleted its objects. If it is added again
 // before that, there are two of its name. Batches then mean the first one: they come in the
-// order of the partitions' lives.
+// order of the partitions' lives. Questions mean the last one, which does not leave.
 type progress struct {
 	mu         sync.Mutex       // guards the rest
 	partitions []partitionState // never empty; not written once it stands here
@@ -25,6 +25,7 @@ type partitionState struct {
 	partition string
 	version   string // "" until its first list is applied
 	listed    bool
+	leaves    bool // it was removed, and the cache may hold its objects
 }
 
 // add adds a partition, which is yet to be listed.
@@ -32,6 +33,16 @@ func (p *progress) add(partition string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.partitions = append(slices.Clone(p.partitions), partitionState{partition: partition})
+}
+
+// leave notes that a partition was removed. It is called under Collection.applyMu.
+func (p *progress) leave(partition string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.partitions = slices.Clone(p.partitions)
+	if i := presentIn(p.partitions, partition); i >= 0 {
+		p.partitions[i].leaves = true
+	}
 }
 
 // after returns the partitions as they are once a batch is applied, and the version that the
@@ -60,6 +71,13 @@ func (p *progress) after(
 func indexOf(partitions []partitionState, partition string) int {
 	return slices.IndexFunc(partitions, func(s partitionState) bool {
 		return s.partition == partition
+	})
+}
+
+// presentIn returns the index of the partition of a name that does not leave.
+func presentIn(partitions []partitionState, partition string) int {
+	return slices.IndexFunc(partitions, func(s partitionState) bool {
+		return s.partition == partition && !s.leaves
 	})
 }
 
@@ -92,11 +110,11 @@ func (p *progress) reflects(version string) bool {
 	return ok && order >= 0
 }
 
-// complete reports whether every partition was listed.
+// complete reports whether every partition was listed, and none leaves.
 func (p *progress) complete() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !slices.ContainsFunc(p.partitions, func(s partitionState) bool { return !s.listed })
+	return !slices.ContainsFunc(p.partitions, func(s partitionState) bool { return !s.listed || s.leaves })
 }
 
 // wake wakes all waits.
@@ -109,18 +127,18 @@ func (p *progress) wake() {
 	}
 }
 
-// reachedBy returns the version of the partition that holds the keys of a prefix.
-func (p *progress) reachedBy(prefix string) (version string, ok bool) {
+// of returns the partition that holds the keys of a prefix.
+func (p *progress) of(prefix string) (s partitionState, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := indexOf(p.partitions, prefix)
+	i := presentIn(p.partitions, prefix)
 	if i < 0 {
-		i = indexOf(p.partitions, "")
+		i = presentIn(p.partitions, "")
 	}
 	if i < 0 {
-		return "", false
+		return s, false
 	}
-	return p.partitions[i].version, true
+	return p.partitions[i], true
 }
 
 // await calls done after every change until it returns true, or an error of its

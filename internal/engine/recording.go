@@ -15,13 +15,13 @@ import (
 // recording is where the reads of a collection are recorded. It does not refer to the collection:
 // the log, which outlives that, reports panics through it.
 type recording struct {
-	informer string
+	informer func() string             // its present name
 	ring     atomic.Pointer[tape.Ring] // nil without a recorder
 	begin    sync.Once                 // starts the goroutine of reportEvents
 	rewound  chan struct{}             // one token: the versions of the server went back
 }
 
-func newRecording(informer string) *recording {
+func newRecording(informer func() string) *recording {
 	return &recording{informer: informer, rewound: make(chan struct{}, 1)}
 }
 
@@ -37,7 +37,7 @@ func (r *recording) rewind() {
 // event reports an event that may be a reason to keep a recording. It may block.
 func (r *recording) event(reason string) {
 	if ring := r.ring.Load(); ring != nil {
-		ring.Event(reason, r.informer)
+		ring.Event(reason, r.informer())
 	}
 }
 

@@ -23,11 +23,19 @@ func (c *Collection[T]) Reflects(version string) bool { return c.progress.reflec
 // Reached returns the version that the cache has reached for the objects of a namespace, ""
 // before the first list. ok is false if the collection does not hold that namespace.
 func (c *Collection[T]) Reached(namespace string) (version string, ok bool) {
-	return c.progress.reachedBy(Prefix(namespace))
+	partition, ok := c.progress.of(Prefix(namespace))
+	return partition.version, ok
+}
+
+// Lacks reports whether the collection holds a namespace, and its first list is not in the cache.
+func (c *Collection[T]) Lacks(namespace string) bool {
+	partition, ok := c.progress.of(Prefix(namespace))
+	return ok && !partition.listed
 }
 
 // InSync reports whether the collection follows the server and holds a complete list of
-// every namespace, with those that were added after the first complete list.
+// every namespace, with those that were added after the first complete list, and no object of one that
+// was removed.
 func (c *Collection[T]) InSync() bool {
 	return c.Over() == nil && c.HasSynced() && c.progress.complete()
 }

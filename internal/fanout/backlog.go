@@ -9,7 +9,7 @@ type pending[T any] struct {
 	prev, next *pending[T]
 	mark       bool // the synced mark, not a notification
 	unseen     bool // ConflateUpdates: begins an incarnation whose end is pending too
-	fresh      bool // ConflateState: New is of an incarnation that the handler has not seen
+	fresh      bool // ConflateState: New is of an incarnation that the handler does not know
 }
 
 // open has the pending entries of the incarnation of a key that lives at the end of
@@ -106,13 +106,22 @@ func (b *backlog[T]) addState(n *change.Change[T]) {
 		b.unlink(p)
 		b.folded += 2
 	case n.Type == change.Deleted:
-		b.leaveOut(p)
-		p.Type, p.Tombstone, p.Moved, p.fresh = change.Deleted, n.Tombstone, n.Moved, false
-		p.New = n.New
-		b.folded++
+		b.foldEnd(p, n)
 	default:
 		b.foldPresent(p, n)
 	}
+}
+
+// foldEnd folds a delete into the entry of a key that the handler knows. If another incarnation has
+// ended, the handler receives the end of the one that it knows, whose final state is not kept.
+func (b *backlog[T]) foldEnd(p *pending[T], n *change.Change[T]) {
+	b.leaveOut(p)
+	p.Type, p.Tombstone, p.Moved, p.New = change.Deleted, n.Tombstone, n.Moved, n.New
+	if p.fresh {
+		p.Tombstone, p.Moved, p.New = true, false, p.Old
+	}
+	p.fresh = false
+	b.folded++
 }
 
 // foldPresent folds an add or update into the entry of its key.
@@ -120,15 +129,21 @@ func (b *backlog[T]) foldPresent(p *pending[T], n *change.Change[T]) {
 	switch {
 	case n.Type == change.Updated && !b.incarnationStays(n):
 		b.leaveOut(p)
-		p.fresh = true
+		p.fresh = !b.isKnown(p, n.New)
 	case p.Type == change.Deleted:
-		p.fresh = true
+		p.fresh = !b.isKnown(p, n.New)
 	}
 	if p.Type != change.Added {
 		p.Type = change.Updated
 	}
 	p.Tombstone, p.Moved, p.New = false, false, n.New
 	b.folded++
+}
+
+// isKnown reports whether a state is of the incarnation that the handler knows. An object that has left
+// the selection or its slot comes back with the same UID.
+func (b *backlog[T]) isKnown(p *pending[T], state T) bool {
+	return p.Type != change.Added && b.uid != nil && b.uid(state) != "" && b.uid(state) == b.uid(p.Old)
 }
 
 // leaveOut counts the incarnation that ends before the handler saw it.

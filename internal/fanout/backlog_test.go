@@ -25,7 +25,7 @@ func fold(t interface{ Fatal(...any) }, policy Policy, script []byte) {
 			takes(int(code-0xe0) + 1)
 			continue
 		}
-		key := "k" + strconv.Itoa(int(code>>5))
+		key := "k" + strconv.Itoa(int(code>>5)%3) // few, so that each has many changes
 		for _, n := range c.do(key, action(code&0x1f)%actions) {
 			b.add(&n)
 		}
@@ -110,20 +110,30 @@ func folded(policy Policy, notifications ...change.Change[*object]) []string {
 	run, _ := b.take(make([]change.Change[*object], 0, len(notifications)+1))
 	var out []string
 	for _, n := range run {
-		out = append(out, show(n))
+		switch {
+		case n.Moved:
+			out = append(out, show(n)+" moved")
+		case n.Tombstone:
+			out = append(out, show(n)+" tombstone")
+		default:
+			out = append(out, show(n))
+		}
 	}
 	return out
 }
 
 func TestP10_FoldRules(t *testing.T) {
 	x1, x2, x3 := &object{"x", 1}, &object{"x", 2}, &object{"x", 3}
-	y1, y2 := &object{"y", 1}, &object{"y", 2}
+	y1, y2, z1 := &object{"y", 1}, &object{"y", 2}, &object{"z", 1}
 	add := func(o *object) change.Change[*object] { return change.Change[*object]{Type: change.Added, New: o} }
 	upd := func(o, n *object) change.Change[*object] {
 		return change.Change[*object]{Type: change.Updated, Old: o, New: n}
 	}
 	del := func(o *object) change.Change[*object] {
 		return change.Change[*object]{Type: change.Deleted, Old: o, New: o}
+	}
+	moved := func(o *object) change.Change[*object] {
+		return change.Change[*object]{Type: change.Deleted, Tombstone: true, Moved: true, Old: o, New: o}
 	}
 	type notes = []change.Change[*object]
 	for _, test := range []struct {
@@ -145,6 +155,24 @@ func TestP10_FoldRules(t *testing.T) {
 			[]string{"Added a -→x/1", "Updated a x/1→x/2", "Deleted a x/2→x/2"}, nil},
 		{"came, went and came", notes{add(x1), del(x1), add(y1)},
 			[]string{"Added a -→x/1", "Deleted a x/1→x/1", "Added a -→y/1"}, []string{"Added a -→y/1"}},
+		{"went, and another one came and went", notes{del(x1), add(y1), upd(y1, y2), del(y2)},
+			[]string{"Deleted a x/1→x/1", "Added a -→y/1", "Updated a y/1→y/2", "Deleted a y/2→y/2"},
+			[]string{"Deleted a x/1→x/1 tombstone"}},
+		{"another one took its place and went", notes{upd(x1, x2), upd(x2, y1), del(y1)},
+			[]string{"Updated a x/1→x/2", "Updated a x/2→y/1", "Deleted a y/1→y/1"},
+			[]string{"Deleted a x/1→x/1 tombstone"}},
+		{"another one took its place at once and went", notes{upd(x1, y1), del(y1)},
+			[]string{"Updated a x/1→y/1", "Deleted a y/1→y/1"}, []string{"Deleted a x/1→x/1 tombstone"}},
+		{"two came and went, and a third one came", notes{del(x1), add(y1), del(y1), add(z1)},
+			[]string{"Deleted a x/1→x/1", "Added a -→y/1", "Deleted a y/1→y/1", "Added a -→z/1"},
+			[]string{"Updated a x/1→z/1"}},
+		{"went, and another one came and moved", notes{del(x1), add(y1), moved(y1)},
+			[]string{"Deleted a x/1→x/1", "Added a -→y/1", "Deleted a y/1→y/1 moved"},
+			[]string{"Deleted a x/1→x/1 tombstone"}},
+		{"moved, came back and went", notes{moved(x1), add(x2), del(x2)},
+			[]string{"Deleted a x/1→x/1 moved", "Added a -→x/2", "Deleted a x/2→x/2"}, []string{"Deleted a x/1→x/2"}},
+		{"gave way to another one, came back and went", notes{upd(x1, y1), upd(y1, x2), del(x2)},
+			[]string{"Updated a x/1→y/1", "Updated a y/1→x/2", "Deleted a x/2→x/2"}, []string{"Deleted a x/1→x/2"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if got := folded(ConflateUpdates, test.in...); !slices.Equal(got, test.updates) {

@@ -69,7 +69,8 @@
 //     are of one incarnation: Old stays, New is the newest. An add, a delete and
 //     an update that changes the UID are never folded into nor away.
 //   - [ConflateState]: of each key one entry is left, from the state that the handler saw last to
-//     the present one. Seen and there: an update, which may differ in UID. Seen and gone: a delete.
+//     the present one. Seen and there: an update, which may differ in UID. Seen and gone: a delete;
+//     if another incarnation was the last one, a tombstone with the state that the handler saw last.
 //     New: an add. Came and went: nothing.
 //   - [Block] and [Unbounded] never leave the log.
 //

@@ -15,8 +15,9 @@ import (
 
 // Options configure a Log. The zero value is ready.
 type Options[T any] struct {
-	// Name names the collection in the value of a panic.
-	Name string
+	// Name returns the name of the collection, for labels and the value of a panic. Nil is no name. It
+	// must not refer to the cache.
+	Name func() string
 	// UID tells the incarnations of a key apart. Nil: all states of a key are of
 	// one incarnation. It is called with the log's locks held, and only for a
 	// backlog that is being folded: it must be a pure function of the object.
@@ -30,7 +31,7 @@ type Options[T any] struct {
 // Publish, MarkSynced, Replay and AwaitRoom are for one publisher, which calls them one at a time;
 // everything else is for any goroutine.
 type Log[T any] struct {
-	name  string
+	name  func() string
 	uid   func(T) string
 	epoch time.Time // time stamps of readers count from it
 
@@ -60,6 +61,9 @@ type Log[T any] struct {
 // New returns an empty log without subscriptions. It starts no goroutine before Start:
 // subscriptions of a log that never starts cost none.
 func New[T any](o Options[T]) *Log[T] {
+	if o.Name == nil {
+		o.Name = func() string { return "" }
+	}
 	return &Log[T]{
 		name:    o.Name,
 		uid:     o.UID,

@@ -49,7 +49,7 @@ func (s *Subscription[T]) guard() {
 	s.exited = v == nil
 	s.panics.Add(1)
 	report := Panic{
-		Collection: s.log.name, Handler: s.name, Key: s.run.calls[s.made].Key, Value: v,
+		Collection: s.log.name(), Handler: s.name, Key: s.run.calls[s.made].Key, Value: v,
 		Stack: debug.Stack(),
 	}
 	if s.exited {

@@ -39,7 +39,7 @@ func TestP11_PanicCrashesTheProcess(t *testing.T) {
 }
 
 func crash(t *testing.T) {
-	l := started(Options[*object]{Name: "webs"})
+	l := started(Options[*object]{Name: func() string { return "webs" }})
 	s, err := l.Subscribe(func(change.Change[*object]) { explode() }, nil, SubscriptionOptions{
 		Name: "roller",
 		OnPanic: func(p Panic) {

@@ -51,7 +51,7 @@ func (f *feed[T]) notification(key string, obj T) change.Change[T] {
 
 // serve is the subscription's goroutine. It delivers until it is stopped.
 func (s *Subscription[T]) serve() {
-	labels := pprof.Labels("informer", s.log.name, "handler", s.name)
+	labels := pprof.Labels("informer", s.log.name(), "handler", s.name)
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), labels))
 	ended := false
 	defer func() {

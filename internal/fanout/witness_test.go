@@ -45,18 +45,23 @@ const (
 	remove                  // add, or delete
 	bury                    // add, or delete with an unknown final state
 	recreate                // add, or delete and add
+	moveAway                // add, or a move and an add of the same incarnation
+	revert                  // add, or update to the incarnation before
 	actions
 )
 
 // cluster is the truth: the state after every change, and the changes.
 type cluster struct {
 	state   map[string]*object
+	before  map[string]string // the UID of the incarnation before
 	history []change.Change[*object]
 	serial  int
 	initial bool // adds are part of the first list
 }
 
-func newCluster() *cluster { return &cluster{state: make(map[string]*object), initial: true} }
+func newCluster() *cluster {
+	return &cluster{state: make(map[string]*object), before: make(map[string]string), initial: true}
+}
 
 // do applies an action to a key and returns the changes to publish.
 func (c *cluster) do(key string, a action) []change.Change[*object] {
@@ -68,15 +73,23 @@ func (c *cluster) do(key string, a action) []change.Change[*object] {
 	case old == nil:
 		batch = append(batch, change.Change[*object]{Type: change.Added, Initial: c.initial, Key: key, New: next})
 		c.state[key] = next
-	case a == modify || a == replaceIt:
+	case a == modify || a == replaceIt || a == revert:
 		if a == modify {
 			next.uid = old.uid
+		} else if before := c.before[key]; a == revert && before != "" {
+			next.uid = before
 		}
 		batch = append(batch, change.Change[*object]{Type: change.Updated, Key: key, Old: old, New: next})
 		c.state[key] = next
 	case a == bury:
 		batch = append(batch, change.Change[*object]{Type: change.Deleted, Tombstone: true, Key: key, Old: old, New: old})
 		delete(c.state, key)
+	case a == moveAway:
+		next.uid = old.uid
+		batch = append(batch,
+			change.Change[*object]{Type: change.Deleted, Tombstone: true, Moved: true, Key: key, Old: old, New: old},
+			change.Change[*object]{Type: change.Added, Key: key, New: next})
+		c.state[key] = next
 	default:
 		last := &object{uid: old.uid, state: c.serial}
 		batch = append(batch, change.Change[*object]{Type: change.Deleted, Key: key, Old: old, New: last})
@@ -85,6 +98,9 @@ func (c *cluster) do(key string, a action) []change.Change[*object] {
 			batch = append(batch, change.Change[*object]{Type: change.Added, Key: key, New: next})
 			c.state[key] = next
 		}
+	}
+	if old != nil && old.uid != next.uid {
+		c.before[key] = old.uid
 	}
 	c.history = append(c.history, batch...)
 	return batch
@@ -153,6 +169,8 @@ func (w *witness) check(n change.Change[*object]) error {
 		return fmt.Errorf("not seen before")
 	case n.Type == change.Updated && n.Old != last:
 		return fmt.Errorf("old is not the state seen last, %v", last)
+	case n.Type == change.Deleted && n.New != nil && n.New.uid != last.uid:
+		return fmt.Errorf("the end of %v, seen before as %v", n.New, last)
 	case n.Resync && n.Old != n.New:
 		return fmt.Errorf("a resync that changes the object")
 	case n.New == nil:

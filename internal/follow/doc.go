@@ -12,8 +12,8 @@
 //  1. The state of an object is a text of its label n, its version and its UID ([StateOf]).
 //  2. A Follower holds the last state that it received of each key.
 //  3. An event is wrong if it contradicts that state: an add of an object that is there, an
-//     update or a delete of one that is not, an update from another state, or a state that is
-//     older. So are two calls at once, and a call after the end.
+//     update or a delete of one that is not, an update from another state, the end of another
+//     incarnation, or a state that is older. So are two calls at once, and a call after the end.
 //
 // # Concurrency properties
 //

@@ -15,9 +15,6 @@ import (
 type Follower struct {
 	// InitialFirst requires that no initial add comes after another event.
 	InitialFirst bool
-	// Conflates allows the handler to receive only the last of several changes of an object
-	// (see [tidings.PolicyConflateState]).
-	Conflates bool
 	// Before reports whether a state is older than another one of the same key. Nil compares
 	// versions, as far as they are decimals.
 	Before func(state, than string) bool
@@ -101,7 +98,7 @@ func (f *Follower) checkLocked(e Event, held string, known bool) {
 		f.refuseLocked("P04: %v, which was not there", e)
 	case e.Type == tidings.Updated && e.Old != held, e.Resync && e.New != held:
 		f.refuseLocked("P04: %v from %s to %s, which was there as %s", e, e.Old, e.New, held)
-	case e.Type == tidings.Deleted && UID(e.Old) != UID(held) && !f.Conflates:
+	case e.Type == tidings.Deleted && UID(e.Old) != UID(held):
 		f.refuseLocked("P19: %v with the UID %s, which was there as %s", e, UID(e.Old), held)
 	case f.rewound:
 	case e.Type == tidings.Updated && e.New == held && !e.Resync:

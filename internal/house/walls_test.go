@@ -35,7 +35,7 @@ var (
 			},
 			tests: []string{"*"},
 		},
-		"health": {rooms: []string{"source", "internal/histogram"}},
+		"health": {rooms: []string{"source", "internal/histogram"}, tests: []string{"pgregory.net/rapid"}},
 		"internal/engine": {
 			rooms: []string{"store", "health", "internal/change", "internal/delta", "internal/fanout", "internal/histogram", "internal/dedup", "internal/inspect", "internal/slot", "internal/tape", "source", "internal/reflector"},
 			tests: []string{"*"},

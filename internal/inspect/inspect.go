@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/source"
 )
@@ -31,6 +32,10 @@ type Informer interface {
 	// Reached returns the version up to which the cache reflects the objects of a namespace,
 	// "" before the first list. ok is false if it does not hold that namespace.
 	Reached(namespace string) (version string, ok bool)
+	// Lacks reports whether it holds a namespace whose first list is not in the cache.
+	Lacks(namespace string) bool
+	// WatchOf describes the list and watch that brings the objects of a namespace.
+	WatchOf(namespace string) health.Watch
 	// Cached returns the version and UID of a cached object.
 	Cached(key string) (version, uid string, ok bool)
 	// SuspectWatch reports that a consistent read has shown another state of an object than is

@@ -128,11 +128,16 @@ func (r *healthRecorder) slotsFailed(failures int, err error, retryAt time.Time)
 	}
 }
 
-// recovered logs the end of failures that were logged.
+// recovered logs the end of failures that were logged. Of a watch, the first event is the proof that it
+// works, which a quiet collection receives much later: the failures ended when the watch began.
 func (r *healthRecorder) recovered() {
-	if r.loggedState != "" {
-		lasted := time.Since(r.failingSince).Round(time.Millisecond)
-		r.log.Info("list and watch recovered", "after", lasted)
-		r.loggedState = ""
+	if r.loggedState == "" {
+		return
 	}
+	until := time.Now()
+	if h := r.snapshot(); h.State == health.StateWatching {
+		until = h.Since
+	}
+	r.log.Info("list and watch recovered", "after", until.Sub(r.failingSince).Round(time.Millisecond))
+	r.loggedState = ""
 }

@@ -48,8 +48,9 @@ type history struct {
 	recent    recentEvents
 
 	// cut is set when a watch ended out of order: the server may have been set back before the next one
-	// began. That one is followed by a check when it brings a bookmark, or ends in order.
-	cut bool
+	// began. That one leads to a check when it brings a bookmark, after checkAt, or ends in order.
+	cut     bool
+	checkAt time.Time
 	// suspectRewind demands a check of the server's version: it may have been set back to an
 	// older state (P16). failedChecks counts checks that failed since. While a watch runs, the next
 	// one is due at checkAgainAt.
@@ -77,10 +78,12 @@ func (h *history) doubt() {
 	}
 }
 
-// cutOff records that a watch has ended out of order.
-func (h *history) cutOff() {
+// cutOff records that a watch has ended out of order. The check comes after a time, which is another one
+// for each client: a server that restarts cuts off all of them at once.
+func (h *history) cutOff(spread time.Duration) {
 	h.doubt()
 	h.cut = !h.suspectRewind && isNumber(h.version)
+	h.checkAt = time.Now().Add(spread)
 }
 
 // checked records that no check is due any more.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
@@ -74,7 +75,7 @@ func (r *Reflector[T]) accept(item source.Item[T], deleted bool) error {
 	}
 	r.recorder.change(func(h *health.Watch) {
 		h.Dropped++
-		h.LastDropped = err
+		h.LastDropped, h.LastDroppedAt = err, time.Now()
 	})
 	r.recorder.log.Debug("an object was dropped, because it does not belong to the collection", "error", err)
 	return err
@@ -91,7 +92,7 @@ func (r *Reflector[T]) transform(item *source.Item[T]) error {
 	err = fmt.Errorf("transform of %s: %w", key, err)
 	r.recorder.change(func(h *health.Watch) {
 		h.TransformErrors++
-		h.LastTransformError = err
+		h.LastTransformError, h.LastTransformErrorAt = err, time.Now()
 	})
 	if more, ok := r.recorder.transforms.Allow(); ok {
 		r.recorder.log.Warn("the transform failed; the object's previous state stays in the cache",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"github.com/tidings-go/tidings/health"
@@ -28,6 +29,8 @@ const (
 	// listed: refused, ended with an error event or within a second, or not understood, with
 	// nothing new between them.
 	mostUseless = 3
+	// mostSpread is the time over which clients that were cut off together spread their checks.
+	mostSpread = 4 * time.Minute
 	// shortWatch is the time that a watch must last for the next one to begin without a wait.
 	shortWatch = time.Second
 )
@@ -99,7 +102,7 @@ func (s *watching[T]) step(ctx context.Context) state[T] {
 		switch {
 		case s.lacksEnd():
 			return s.wentBack(ctx, passedError(h.absent.key, h.absent.was, h.version), s.stream)
-		case h.cut && !s.stream.bookmark.IsZero():
+		case h.cut && !s.stream.bookmark.IsZero() && !time.Now().Before(h.checkAt):
 			h.suspect()
 			return &checking[T]{s.Reflector, s.stream}
 		case h.mustCheckAgain():
@@ -154,7 +157,11 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream
 	case inOrder && w.lasted && !progressed, w.cause == finished && r.history.cut:
 		r.history.suspect() // servers send a bookmark before they end a watch
 	case w.cause == broken, w.cause == refused, w.cause == busy:
-		r.history.cutOff()
+		spread := time.Duration(0)
+		if r.o.Backoff.Jitter > 0 {
+			spread = rand.N(mostSpread)
+		}
+		r.history.cutOff(spread)
 	}
 	if ctx.Err() != nil {
 		return nil

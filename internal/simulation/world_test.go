@@ -380,7 +380,6 @@ func (w *world) join(s *subject) {
 		h.Policy = policies[w.random.IntN(len(policies))]
 		h.panics = w.random.IntN(8) == 0
 	}
-	h.Conflates = h.Policy == tidings.PolicyConflateState
 	if s.fakes {
 		h.Before = func(string, string) bool { return false }
 	}

@@ -86,9 +86,10 @@ func (f figures) informers() table {
 	return t
 }
 
-// begun returns the time of the first of the present failures, or else the beginning of the state.
+// begun returns the time of the first of the present failures, or else the beginning of the state. The
+// failures before a watch that runs have ended, even if it has brought nothing yet.
 func begun(w health.Watch) time.Time {
-	if !w.FailingSince.IsZero() {
+	if !w.FailingSince.IsZero() && w.State != health.StateWatching {
 		return w.FailingSince
 	}
 	return w.Since
