@@ -73,10 +73,14 @@ type Watch struct {
 	Sharded bool `json:"sharded,omitzero"`
 	// Listed is the number of objects that the running list has brought, 0 between lists.
 	Listed int `json:"listed,omitzero"`
-	// Dropped counts objects that do not belong to the collection; LastDropped names the last one
-	// and the reason.
+	// Dropped counts objects that do not belong to the collection, and states of objects that cannot
+	// be decoded. LastDropped names the last object that does not belong to it and the reason or,
+	// while there are undecodable objects, one of these and the field.
 	Dropped     uint64 `json:"dropped,omitzero"`
 	LastDropped error  `json:"-"`
+	// Undecodable is the number of objects whose present state cannot be decoded: the cache has their
+	// last decoded state, or none. Healthy is 0.
+	Undecodable int `json:"undecodable,omitzero"`
 	// TransformErrors counts objects that the transform failed on; the cache keeps their
 	// state of before. LastTransformError names the last.
 	TransformErrors    uint64 `json:"transformErrors,omitzero"`
@@ -105,9 +109,10 @@ func (w *Watch) Add(other Watch) {
 	w.Failures = max(w.Failures, other.Failures)
 	w.Listed += other.Listed
 	w.Sharded = w.Sharded || other.Sharded
-	if other.LastDropped != nil {
+	if other.LastDropped != nil && (other.Undecodable > 0 || w.Undecodable == 0) {
 		w.LastDropped = other.LastDropped
 	}
+	w.Undecodable += other.Undecodable
 	if other.LastTransformError != nil {
 		w.LastTransformError = other.LastTransformError
 	}

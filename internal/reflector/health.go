@@ -29,6 +29,8 @@ type healthRecorder struct {
 	onChange func()
 	// transforms limits the lines about transforms that failed.
 	transforms lograte.Limiter
+	// undecodable limits those about objects that cannot be decoded.
+	undecodable lograte.Limiter
 
 	// Only the goroutine of Run uses the rest.
 

@@ -197,13 +197,14 @@ func (r *Reflector[T]) listSlots(
 
 // appendMerged appends a listed object, unless it does not belong to the collection.
 func (r *Reflector[T]) appendMerged(to []delta.Event[T], item source.Item[T]) []delta.Event[T] {
-	if r.accept(item, false) != nil || r.transform(&item) != nil {
+	e, ok := r.use(delta.Merged, item)
+	if !ok {
 		return to
 	}
-	if r.o.Share != nil {
-		item.Object = r.o.Share(item.Object)
+	if r.o.Share != nil && !e.Unusable {
+		e.Object = r.o.Share(e.Object)
 	}
-	return append(to, event(delta.Merged, item))
+	return append(to, e)
 }
 
 // stillWanted returns the listed objects whose slots are held, and that have not ended.
