@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -47,6 +48,15 @@ func (l *gaugeList) DeepCopyObject() runtime.Object {
 	out := *l
 	out.Items = slices.Clone(l.Items)
 	return &out
+}
+
+// gaugeScheme knows gauges and the core types.
+func gaugeScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	corev1.AddToScheme(scheme) //nolint:errcheck // it knows no other types yet
+	scheme.AddKnownTypeWithName(gauges.GroupVersion().WithKind("Widget"), &gauge{})
+	scheme.AddKnownTypeWithName(gauges.GroupVersion().WithKind("WidgetList"), &gaugeList{})
+	return scheme
 }
 
 // gauged is an informer of gauges, some of whose states cannot be decoded.
@@ -111,9 +121,7 @@ func (g *gauged) relist() {
 // start starts an informer of slots.
 func (g *gauged) start(o tidings.FactoryOptions) {
 	g.Helper()
-	o.Scheme = runtime.NewScheme()
-	o.Scheme.AddKnownTypeWithName(gauges.GroupVersion().WithKind("Widget"), &gauge{})
-	o.Scheme.AddKnownTypeWithName(gauges.GroupVersion().WithKind("WidgetList"), &gaugeList{})
+	o.Scheme = gaugeScheme()
 	o.Logger = slog.New(slog.DiscardHandler)
 	factory, err := tidings.NewFactory(g.server.Config(), o)
 	g.must(err)
