@@ -110,4 +110,11 @@ func (i inspection[T]) Cached(key string) (version, uid string, ok bool) {
 	return version, uid, true
 }
 
+func (i inspection[T]) Received(key string) (version, uid string, ok bool) {
+	if version, uid, ok = i.Undecodable(key); ok {
+		return version, uid, true
+	}
+	return i.Cached(key)
+}
+
 func (i inspection[T]) Version() string { return i.Store().Snapshot().Version() }

@@ -20,7 +20,10 @@ import (
 func TestLogs(t *testing.T) {
 	lines := logtable.New("informer")
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, nil, tidings.FactoryOptions{Logger: lines.Logger()}, apisim.Options{})
+		o := tidings.FactoryOptions{Logger: lines.Logger(), Scheme: gaugeScheme()}
+		w := newWorld(t, nil, o, apisim.Options{})
+		w.install()
+		(&gauged{T: t, server: w.server}).set("default/b", noSize)
 		w.server.Inject(apisim.Match{}, apisim.Call(func(r *http.Request) {
 			query := r.URL.Query()
 			query.Del("labelSelector")
@@ -77,5 +80,7 @@ func logEverything(w *world, release chan struct{}) {
 			tidings.HandlerOptions{IsolatePanics: true})
 		w.must(err)
 	}
+	_, err = tidings.For[*gauge](w.factory, tidings.Selection{})
+	w.must(err)
 	w.must(w.factory.Start(w.ctx))
 }

@@ -72,6 +72,7 @@ type progress interface {
 	HasStarted() bool
 	Reached(namespace string) (version string, ok bool)
 	Cached(key string) (version, uid string, ok bool)
+	Received(key string) (version, uid string, ok bool)
 	Keys() iter.Seq[string]
 	SuspectWatch(key, version, uid string)
 	WaitFor(ctx context.Context, version string) error

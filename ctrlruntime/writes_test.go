@@ -36,6 +36,8 @@ func (f *fakeInformer) Cached(key string) (version, uid string, ok bool) {
 	return version, key, ok
 }
 
+func (f *fakeInformer) Received(key string) (version, uid string, ok bool) { return f.Cached(key) }
+
 // TestWritesAreForgotten when all informers show them.
 func TestWritesAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package debug
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -158,7 +159,10 @@ func TestProblemsOfHealth(t *testing.T) {
 		"is not synced: Listing, 7 objects": of(func(i *health.Informer) { i.Synced, i.State, i.Listed = false, health.StateListing, 7 }),
 		"received nothing":                  of(func(i *health.Informer) { i.LastEvent = ago(time.Hour) }),
 		"2 objects dropped":                 of(func(i *health.Informer) { i.Dropped = 2 }),
-		"is Backoff in namespace b":         of(func(i *health.Informer) { i.Namespaces = map[string]health.Watch{"b": {State: health.StateBackoff}} }),
+		"1 objects cannot be decoded, as object a/b": of(func(i *health.Informer) {
+			i.Undecodable, i.LastDropped = 1, errors.New("object a/b: a text")
+		}),
+		"is Backoff in namespace b": of(func(i *health.Informer) { i.Namespaces = map[string]health.Watch{"b": {State: health.StateBackoff}} }),
 		"has not returned from a/b": of(func(i *health.Informer) {
 			i.Handlers = []health.Handler{{Running: "a/b", RunningSince: ago(time.Minute)}}
 		}),

@@ -67,6 +67,9 @@ func (h *Handler) informerProblems(i informer, now time.Time) (found []Problem) 
 			add(of, handler.RunningSince, "has not returned from %s", handler.Running)
 		}
 	}
+	if state.Undecodable > 0 {
+		add(i.name, time.Time{}, "%d objects cannot be decoded, as %v", state.Undecodable, state.LastDropped)
+	}
 	if state.IndexErrors+state.TransformErrors+state.Dropped > 0 {
 		add(i.name, time.Time{}, "%d objects dropped, %d failed transforms, %d failed index functions",
 			state.Dropped, state.TransformErrors, state.IndexErrors)

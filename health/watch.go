@@ -84,11 +84,16 @@ type Watch struct {
 	// SlotsToList is the number of slots that have come and whose objects are not listed yet; of
 	// several namespaces, the largest.
 	SlotsToList int `json:"slotsToList,omitzero"`
-	// Dropped counts objects that do not belong to the collection; LastDropped names the last one
-	// and the reason, LastDroppedAt is its time.
+	// Dropped counts objects that do not belong to the collection, and states of objects that cannot
+	// be decoded. LastDropped names the last object that does not belong to it and the reason, and
+	// LastDroppedAt is its time; while there are undecodable objects, it names one of these and the
+	// field, and LastDroppedAt is zero.
 	Dropped       uint64    `json:"dropped,omitzero"`
 	LastDropped   error     `json:"-"`
 	LastDroppedAt time.Time `json:"lastDroppedAt,omitzero"`
+	// Undecodable is the number of objects whose present state cannot be decoded: the cache has their
+	// last decoded state, or none. Healthy is 0.
+	Undecodable int `json:"undecodable,omitzero"`
 	// TransformErrors counts objects that the transform failed on; the cache keeps their
 	// state of before. LastTransformError names the last, LastTransformErrorAt is its time.
 	TransformErrors      uint64    `json:"transformErrors,omitzero"`
@@ -110,6 +115,7 @@ type Transition struct {
 //   - LastEvent and FailingSince are the earliest, so that no namespace hides how long another one has been
 //     out of contact; Failures is the greatest;
 //   - each last error is the newest, with its time; of two at one time, that whose text comes last;
+//     LastDropped is of a namespace with undecodable objects, if there is one;
 //   - counters are added up, and Sharded is true if it is for one of them;
 //   - History and Version are of one namespace alone, and left as they are.
 func (w *Watch) Add(other Watch) {
@@ -120,11 +126,17 @@ func (w *Watch) Add(other Watch) {
 	w.FailingSince = earliest(w.FailingSince, other.FailingSince)
 	w.Failures = max(w.Failures, other.Failures)
 	newest(&w.LastError, &w.LastErrorAt, other.LastError, other.LastErrorAt)
-	newest(&w.LastDropped, &w.LastDroppedAt, other.LastDropped, other.LastDroppedAt)
+	switch undecodable := other.Undecodable > 0; {
+	case undecodable && w.Undecodable == 0:
+		w.LastDropped, w.LastDroppedAt = other.LastDropped, other.LastDroppedAt
+	case undecodable == (w.Undecodable > 0):
+		newest(&w.LastDropped, &w.LastDroppedAt, other.LastDropped, other.LastDroppedAt)
+	}
 	newest(&w.LastTransformError, &w.LastTransformErrorAt, other.LastTransformError, other.LastTransformErrorAt)
 	w.Listed += other.Listed
 	w.SlotsToList = max(w.SlotsToList, other.SlotsToList)
 	w.Sharded = w.Sharded || other.Sharded
+	w.Undecodable += other.Undecodable
 	w.AddCounters(other)
 }
 

@@ -83,7 +83,8 @@ func TestP13_SumsOfWatches(t *testing.T) {
 				t.Errorf("the last event is of %v, that of one of %v", all.LastEvent, w.LastEvent)
 			case !w.FailingSince.IsZero() && (all.FailingSince.IsZero() || w.FailingSince.Before(all.FailingSince)):
 				t.Errorf("failing since %v, one since %v", all.FailingSince, w.FailingSince)
-			case w.LastErrorAt.After(all.LastErrorAt) || w.LastDroppedAt.After(all.LastDroppedAt) ||
+			case w.LastErrorAt.After(all.LastErrorAt) ||
+				(w.Undecodable > 0 || all.Undecodable == 0) && w.LastDroppedAt.After(all.LastDroppedAt) ||
 				w.LastTransformErrorAt.After(all.LastTransformErrorAt):
 				t.Errorf("the last errors are %s, those of one %s", show(all), show(w))
 			}

@@ -61,6 +61,8 @@ func (g *group) Health() shard.Health { return g.health }
 
 // everything has sources with each of the metrics.
 func everything() []any {
+	deployments := informerWith("deployments.v1.apps [in default]", 1)
+	deployments.Undecodable = 1 // healthy informers have no such series
 	return []any{
 		&group{shard.Health{
 			Lease: "ops/rollout", State: shard.Member, Owned: 86, Serving: 85, Covered: 0.75,
@@ -68,7 +70,7 @@ func everything() []any {
 			MovingFor: 3 * time.Second, Moves: shard.Moves{In: 100, Out: 14, TakenBack: 1}, Failures: 4,
 			Members: []shard.MemberHealth{{Live: true}, {Live: true}, {}},
 		}},
-		&viewed{factory{[]health.Informer{informerWith("deployments.v1.apps [in default]", 1)}}},
+		&viewed{factory{[]health.Informer{deployments}}},
 		&manager{controller.ManagerHealth{
 			Controllers: []controller.Health{{
 				Name: "images", State: controller.StateRunning, Workers: 4,

@@ -14,6 +14,7 @@ import (
 type informerFamilies struct {
 	state, synced, objects, queued, age, failures *family
 	lists, objectErrors, batches, memory          *family
+	undecodable                                   *family
 
 	pending, running, panics, calls *family
 }
@@ -40,6 +41,9 @@ func newInformerFamilies(f *families) informerFamilies {
 		objectErrors: f.counter("tidings_informer_object_errors_total",
 			"Objects that do not belong to the collection, that the transform failed for, "+
 				"or that an index function failed for. Healthy: not growing.", informer),
+		undecodable: f.gauge("tidings_informer_undecodable_objects",
+			"Objects whose present state cannot be decoded: the cache has their last decoded "+
+				"state, or none. Healthy: no series.", informer),
 		memory: f.gauge("tidings_informer_memory_bytes",
 			"Estimate of what the cache takes: objects, keys and indexes. Each scrape measures "+
 				"ten more informers. What several informers share counts for each of them.", informer),
@@ -85,6 +89,9 @@ func (s *scrape) informer(h health.Informer, views ...inspect.View) {
 	s.send(f.failures, l, float64(h.Failures))
 	s.send(f.lists, l, float64(h.Lists))
 	s.send(f.objectErrors, l, float64(h.Dropped+h.TransformErrors+h.IndexErrors))
+	if h.Undecodable > 0 {
+		s.send(f.undecodable, l, float64(h.Undecodable))
+	}
 	s.sendDurations(f.batches, l, h.Batches)
 	handlers := inspect.Names{}
 	for _, handler := range h.Handlers {

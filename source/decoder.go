@@ -161,7 +161,7 @@ func (d *typedDecoder[T]) json(data []byte, list schema.GroupVersionKind) (T, er
 	obj := d.make()
 	shared, err := d.structs.Unmarshal(data, obj)
 	if err != nil {
-		return obj, fmt.Errorf("%w %s in JSON: %w", ErrMalformed, d.gvk.Kind, undecodable(err))
+		return obj, fmt.Errorf("%w %s in JSON: %w", ErrMalformed, d.gvk.Kind, undecodableField(err, data, obj))
 	}
 	kind := obj.GetObjectKind()
 	if got := kind.GroupVersionKind(); got.Kind != "" && got != d.gvk {

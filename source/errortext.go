@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsjson "sigs.k8s.io/json"
+
+	"github.com/tidings-go/tidings/internal/fieldpath"
 )
 
 // This file bounds how much errors repeat of an answer: the texts of its Status, up to a
@@ -189,9 +191,11 @@ func undecodable(err error) error {
 	}
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		value, _, _ := strings.Cut(wrong.Value, " ")
-		where := strings.Trim(wrong.Struct+"."+wrong.Field, ".")
-		return fmt.Errorf("%s at byte %d, where %v is expected: field %q",
-			value, wrong.Offset, wrong.Type, where)
+		text := fmt.Sprintf("%s at byte %d, where %v is expected", value, wrong.Offset, wrong.Type)
+		if where := strings.Trim(wrong.Struct+"."+wrong.Field, "."); where != "" {
+			text += fmt.Sprintf(": field %q", where)
+		}
+		return errors.New(text)
 	}
 	if _, ok := errors.AsType[*time.ParseError](err); ok {
 		return errors.New("a time that is not in the form of RFC 3339")
@@ -207,6 +211,20 @@ func undecodable(err error) error {
 		return errors.New("a text that is not a quantity")
 	}
 	return fmt.Errorf("a value that its Go type refuses, with a %T", err)
+}
+
+// undecodableField returns undecodable(err) of an encoded object with the field, if err does not name
+// one: types with decoders of their own know of no field.
+func undecodableField(err error, data []byte, into any) error {
+	made := undecodable(err)
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if ok && wrong.Field != "" || !json.Valid(data) {
+		return made
+	}
+	if path := fieldpath.Failing(data, reflect.TypeOf(into), unmarshalJSON); path != "" {
+		return fmt.Errorf("%w: field %q", made, path)
+	}
+	return made
 }
 
 // withoutURL takes the method and the URL off an error of net/http: they say less than the

@@ -156,7 +156,7 @@ func jsonKindOf(gvk schema.GroupVersionKind) jsonKind {
 }
 
 // identify reads the identity of an object in JSON, if the object is of this kind or without
-// a kind, as items of lists are. It refuses objects in which the name of a field has an
+// a kind, as items of lists are. An empty kind is any. It refuses objects in which the name of a field has an
 // escape, or a field that matters comes twice or is not plain text: then a decoder might
 // read something else.
 func (k jsonKind) identify(object []byte) (id identity, ok bool) {
@@ -164,7 +164,7 @@ func (k jsonKind) identify(object []byte) (id identity, ok bool) {
 	if !readOnce(object, jsonField{`"metadata"`, &metadata}, jsonField{`"kind"`, &kind},
 		jsonField{`"apiVersion"`, &apiVersion}) ||
 		apiVersion != nil && string(apiVersion) != k.apiVersion ||
-		kind != nil && string(kind) != k.kind {
+		kind != nil && k.kind != `""` && string(kind) != k.kind {
 		return id, false
 	}
 	if !readOnce(metadata, jsonField{`"name"`, &id.name}, jsonField{`"namespace"`, &id.namespace},

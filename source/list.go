@@ -100,7 +100,7 @@ func (s *REST[T]) readJSONPage(r *pageReader, filter *filter) (page Page[T], err
 		}
 	}
 	kind := list.GroupVersionKind()
-	err = s.decodeItems(&page, items, size, func(item []byte) (T, error) {
+	err = s.decodeItems(&page, items, size, false, func(item []byte) (T, error) {
 		return s.decoder.json(item, kind)
 	})
 	return page, err
@@ -123,13 +123,14 @@ func (s *REST[T]) checkListKind(e *envelope) error {
 
 // decodeItems decodes items of size bytes in all, on several goroutines if that is worth it,
 // and appends them to a page in their order, up to the first malformed one.
-func (s *REST[T]) decodeItems(page *Page[T], items [][]byte, size int,
+func (s *REST[T]) decodeItems(page *Page[T], items [][]byte, size int, protobuf bool,
 	decode func([]byte) (T, error)) error {
 	begin := len(page.Items)
 	page.Items = slices.Grow(page.Items, len(items))[:begin+len(items)]
 	to := page.Items[begin:]
 	done, err := inOrder(len(items), size, func(i int) (err error) {
-		to[i], err = itemOrWrong(decode(items[i]))
+		obj, err := decode(items[i])
+		to[i], err = itemOf(obj, err, items[i], protobuf, s.decoder.wants())
 		return err
 	})
 	page.Items = page.Items[:begin+done]
@@ -139,18 +140,3 @@ func (s *REST[T]) decodeItems(page *Page[T], items [][]byte, size int,
 // ErrNameless is an object without a name, which a server never keeps. It is the Err of an
 // [Item].
 var ErrNameless = errors.New("an object without a name")
-
-// itemOrWrong describes a decoded object. For an object of another kind, or without a name,
-// the item has an error; any other error is returned.
-func itemOrWrong[T Object](obj T, err error) (Item[T], error) {
-	switch {
-	case err == nil && obj.GetName() == "":
-		return Item[T]{Err: ErrNameless}, nil
-	case err == nil:
-		return ItemOf(obj), nil
-	}
-	if _, wrong := errors.AsType[*WrongObjectError](err); wrong {
-		return Item[T]{Err: err}, nil
-	}
-	return Item[T]{}, err
-}

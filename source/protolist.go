@@ -166,7 +166,7 @@ func (s *REST[T]) readItems(body *pageReader, frames *frames, list *protobufList
 				size += len(item)
 			}
 		}
-		if err := s.decodeItems(&page, items, size, s.decoder.protobuf); err != nil {
+		if err := s.decodeItems(&page, items, size, true, s.decoder.protobuf); err != nil {
 			return page, err
 		}
 		switch {

@@ -259,7 +259,7 @@ func (r *Replayed[T]) noteList(items []Item[T], page *tape.Record, asked *tape.R
 		return // its first page is not in the recording
 	}
 	for _, item := range items {
-		if item.Err == nil {
+		if item.Key != "" {
 			r.listed[item.Key] = item
 		}
 	}
@@ -286,7 +286,11 @@ func (r *Replayed[T]) items(identities []byte) ([]Item[T], error) {
 // item returns an object: as it is known, as it is encoded, or its identity.
 func (r *Replayed[T]) item(o tape.Object) (Item[T], error) {
 	if o.Err != "" {
-		return Item[T]{Key: o.Key, Version: o.Version, UID: o.UID, Err: errors.New(o.Err)}, nil
+		err := errors.New(o.Err)
+		if o.Key != "" {
+			err = &UndecodableError{err}
+		}
+		return Item[T]{Key: o.Key, Version: o.Version, UID: o.UID, Err: err}, nil
 	}
 	known, ok := r.objects[o.Key]
 	if ok && o.Data == nil && known.Version == o.Version && known.UID == o.UID {

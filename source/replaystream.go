@@ -177,7 +177,7 @@ func (s *replayedStream[T]) play(record *tape.Record) error {
 		case !s.listing && ok && known.Version == item.Version && known.UID == item.UID:
 			continue // the watch was not asked for a list
 		}
-		if s.listing && item.Err == nil {
+		if s.listing && item.Key != "" {
 			s.listed[item.Key] = item
 			if s.o.IsCached != nil && s.o.IsCached(item.Key, item.Version, item.UID) {
 				continue
@@ -205,7 +205,7 @@ func (s *replayedStream[T]) note(e *Event[T]) {
 		s.version = e.Version
 	}
 	switch {
-	case e.Err != nil || e.Key == "":
+	case e.Key == "":
 	case e.Type == Deleted:
 		delete(s.objects, e.Key)
 	default:
@@ -229,7 +229,9 @@ func (s *replayedStream[T]) event(record *tape.Record) (Event[T], error) {
 	case record.Form == tape.Protobuf || record.Form == tape.JSON:
 		return s.rest.streamOf(record.Form).decode(record.Data)
 	case record.Form == tape.Encoded:
-		event.Item, err = itemOrWrong(s.rest.decoder.json(record.Data, schema.GroupVersionKind{}))
+		var obj T
+		obj, err = s.rest.decoder.json(record.Data, schema.GroupVersionKind{})
+		event.Item, err = itemOf(obj, err, record.Data, false, s.rest.decoder.wants())
 	default:
 		var items []Item[T]
 		if items, err = s.items(record.Data); err == nil && len(items) != 1 {

@@ -224,7 +224,12 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 	if event.Type == Bookmark {
 		return bookmark(obj, err)
 	}
-	event.Item, err = itemOrWrong(obj, err)
+	if err != nil {
+		if encoded, ok := s.encodedObject(object); ok {
+			object = encoded
+		}
+	}
+	event.Item, err = itemOf(obj, err, object, s.form == tape.Protobuf, s.decoder.wants())
 	return event, err
 }
 

@@ -88,7 +88,7 @@ func TestWatchEndsWithWhatItReceived(t *testing.T) {
 		"garbage":               {added + "\nHTTP/1.1 502", jsonType, Decoding, ErrMalformed, "like another HTTP answer"},
 		"unknown type":          {added + jsonFrame("SPLENDID", podJSON("a", "4")), jsonType, Decoding, ErrUnknownEvent, `"SPLENDID"`},
 		"too large":             {added + jsonFrame("ADDED", podJSON(strings.Repeat("x", 20_000), "4")), jsonType, Decoding, ErrFrameTooLarge, "10000"},
-		"malformed object":      {added + jsonFrame("ADDED", `{"kind":"Pod","metadata":{"name":7}}`), jsonType, Decoding, ErrMalformed, "Pod"},
+		"malformed object":      {added + jsonFrame("ADDED", `{"kind":"Pod","metadata":{"name":tru}}`), jsonType, Decoding, ErrMalformed, "Pod"},
 		"ERROR event":           {added + jsonFrame("ERROR", expired), jsonType, Streaming, nil, "too old resource version"},
 		"ERROR without status":  {added + jsonFrame("ERROR", `"oops"`), jsonType, Decoding, ErrMalformed, "received 6 bytes"},
 		"ERROR in protobuf":     {watchFrame(t, "ADDED", envelopeOf(t, "v1", "Pod", pod("a", "3"))) + watchFrame(t, "ERROR", envelopeOf(t, "v1", "Status", status)), protobufType, Streaming, nil, "too old"},

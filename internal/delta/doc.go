@@ -39,7 +39,10 @@
 //     compared: the event is applied (P2).
 //  6. A Merged is a Set from a list of some objects of the partition, beside its watch. It may be
 //     older than the partition's last list, which did not ask for that object.
-//  7. [Queue.Leave] ends known objects that exist, and are not wanted any more: tombstones that are
+//  7. An [Unusable] state leaves the known one, unless that is of another incarnation: then it ends.
+//     The queue remembers the object until a later state of it can be used, or it is gone or not
+//     listed. Its delete is one of the known state, if there is one.
+//  8. [Queue.Leave] ends known objects that exist, and are not wanted any more: tombstones that are
 //     marked as moved. The memory of deletes does not have them.
 //
 // # How a Replace is resolved
@@ -54,9 +57,9 @@
 //     and UID is unchanged and not reported, unless [Options.ReportUnchanged] is set.
 //  4. A known state stays if it is newer than the item, or newer than the list that does not
 //     name it: the list is from before it (P2).
-//  5. The known state of a key in [ReplaceOptions].Stays stays: the list has that object, in a
-//     state that cannot be used. An item of that key counts, and a new history does not keep a
-//     state of the old one.
+//  5. The objects in [ReplaceOptions].Stays are unusable, and no others are, unless they are later
+//     than the list. An item of that key counts, and a new history does not keep a state of the
+//     old one.
 //  6. Deletes come first, then the rest, both ascending by key, all in one batch (P8).
 //  7. With [ReplaceOptions].NewHistory, versions from before mean nothing (P16): everything in
 //     the list holds, each item of a known key is Updated (an equal version may name another
@@ -84,7 +87,7 @@
 //
 // # Memory
 //
-// A pending event takes 64 bytes plus its object for a pointer-like T; a change 40. The arrays
+// A pending event takes 88 bytes plus its object for a pointer-like T; a change 40. The arrays
 // of both are reused between pops up to 4,096 entries and cleared of references. A Replace
 // keeps the items it was given and adds one change per object that changed. Unchanged objects
 // cost one change with [Options.ReportUnchanged], else nothing. Changes of known keys have the

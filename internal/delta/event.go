@@ -30,7 +30,10 @@ const (
 // Event is one event of a watch.
 type Event[T any] struct {
 	Type EventType
+	// Unusable marks a Set or a Merged as [Unusable]: it has no Object, and Err is that of it.
+	Unusable bool
 	Item[T]
+	Err error
 }
 
 // Mark has the version that a partition has reached.
@@ -53,6 +56,8 @@ type Batch[T any] struct {
 	// Synced marks the one batch that completes the initial set: every partition has been
 	// replaced once.
 	Synced bool
+	// Unusable are the objects that have become unusable.
+	Unusable []Unusable
 	// Resync has the tokens of the resyncs that follow the changes of this batch.
 	Resync []any
 }
@@ -60,5 +65,5 @@ type Batch[T any] struct {
 // empty reports whether the batch has nothing for the consumer.
 func (b *Batch[T]) empty() bool {
 	return len(b.Changes) == 0 && len(b.Marks) == 0 && len(b.Resync) == 0 &&
-		!b.Replaced && len(b.Removed) == 0
+		len(b.Unusable) == 0 && !b.Replaced && len(b.Removed) == 0
 }

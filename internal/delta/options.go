@@ -50,10 +50,10 @@ type ReplaceOptions struct {
 	// NewHistory marks a list that begins a new history of its partition: versions from
 	// before it mean nothing.
 	NewHistory bool
-	// Stays are the keys of objects that the list has in a state that cannot be used: the state
-	// known at that point stays, unless the list begins a new history. If a key is also that of
-	// an item, the item's state counts.
-	Stays []string
+	// Stays are the objects that the list has in a state that cannot be used: the state known at
+	// that point stays, unless it is of another incarnation or the list begins a new history. If a
+	// key is also that of an item, the item's state counts.
+	Stays []Unusable
 	// Moved reports whether an object that is known and not in the list has left the collection,
 	// and may still exist: its end is marked Moved. nil marks none.
 	Moved func(key, uid string) bool

@@ -20,10 +20,12 @@ var partitions = []string{"n1/", "n2/"}
 type oracle struct {
 	states  map[string]*object
 	deleted map[string]*object // the last version and UID of keys that are gone
-	reached map[string]string  // by partition, at the end of the queue
-	listed  map[string]string  // by partition, the newest version of a list; there for partitions that have been replaced
-	out     []string
-	stale   uint64
+	// unusable are the present states that cannot be used.
+	unusable map[string]*object
+	reached  map[string]string // by partition, at the end of the queue
+	listed   map[string]string // by partition, the newest version of a list; there for partitions that have been replaced
+	out      []string
+	stale    uint64
 }
 
 // before reports whether version a is older than b, and same whether they are equal; neither for
@@ -58,12 +60,31 @@ func (m *oracle) bury(o, last *object) {
 	}
 }
 
-func (m *oracle) set(o *object) {
+// passed reports whether a later state of an object than o is known and cannot be used.
+func (m *oracle) passed(o *object) bool {
+	u := m.unusable[o.key]
+	if u == nil {
+		return false
+	}
+	before, _ := compareVersions(o.version, u.version)
+	return before
+}
+
+func differ(a, b *object) bool { return a.uid != "" && b.uid != "" && a.uid != b.uid }
+
+func (m *oracle) set(o *object, usable bool) {
 	current, gone := m.states[o.key], m.deleted[o.key]
 	listed, _ := compareVersions(o.version, m.listed[o.key[:len("n1/")]])
 	switch {
-	case current != nil && seen(o, current), current == nil && gone != nil && seen(o, gone), current == nil && listed:
+	case current != nil && seen(o, current), current == nil && gone != nil && seen(o, gone), current == nil && listed, m.passed(o):
 		m.stale++
+		return
+	case !usable:
+		if m.unusable[o.key] = o; current != nil && differ(o, current) {
+			m.say(change.Change[*object]{Type: change.Deleted, Old: current, New: current, Tombstone: true})
+			delete(m.states, o.key)
+			m.bury(current, current)
+		}
 		return
 	case current != nil:
 		m.say(change.Change[*object]{Type: change.Updated, Old: current, New: o})
@@ -72,12 +93,20 @@ func (m *oracle) set(o *object) {
 	}
 	m.states[o.key] = o
 	delete(m.deleted, o.key)
+	delete(m.unusable, o.key)
 }
 
 func (m *oracle) remove(o *object, finalStateUnknown bool) {
-	current := m.states[o.key]
-	if current == nil {
+	if m.passed(o) {
 		m.stale++
+		return
+	}
+	current, unusable := m.states[o.key], m.unusable[o.key]
+	delete(m.unusable, o.key)
+	if current == nil {
+		if unusable == nil {
+			m.stale++
+		}
 		last := m.deleted[o.key]
 		if last == nil {
 			last = &object{}
@@ -93,7 +122,7 @@ func (m *oracle) remove(o *object, finalStateUnknown bool) {
 	if finalStateUnknown {
 		final = current
 	}
-	if current.uid != "" && final.uid != "" && current.uid != final.uid {
+	if differ(current, final) {
 		final, finalStateUnknown = current, true
 	}
 	m.say(change.Change[*object]{Type: change.Deleted, Old: current, New: final, Tombstone: finalStateUnknown})
@@ -101,7 +130,33 @@ func (m *oracle) remove(o *object, finalStateUnknown bool) {
 	m.bury(o, current)
 }
 
-func (m *oracle) replace(partition, version string, listed map[string]*object, o delta.ReplaceOptions) {
+// note notes the states of a list that cannot be used.
+func (m *oracle) note(partition, version string, listed map[string]*object, stays []*object, newHistory bool) {
+	maps.DeleteFunc(m.unusable, func(key string, u *object) bool {
+		before, _ := compareVersions(version, u.version)
+		stays := slices.ContainsFunc(stays, func(o *object) bool { return o.key == key })
+		return strings.HasPrefix(key, partition) && !stays && (newHistory || !before)
+	})
+	for _, o := range stays {
+		if l := listed[o.key]; l != nil {
+			if before, _ := compareVersions(l.version, o.version); !before {
+				delete(m.unusable, o.key)
+				continue
+			}
+		}
+		old := m.passed(o)
+		if current := m.states[o.key]; current != nil {
+			before, _ := compareVersions(o.version, current.version)
+			old = old || before
+		}
+		if newHistory || !old {
+			m.unusable[o.key] = o
+		}
+	}
+}
+
+func (m *oracle) replace(partition, version string, listed map[string]*object, stays []*object, o delta.ReplaceOptions) {
+	m.note(partition, version, listed, stays, o.NewHistory)
 	newHistory := o.NewHistory
 	floor, again := m.listed[partition]
 	initial := !again
@@ -119,7 +174,11 @@ func (m *oracle) replace(partition, version string, listed map[string]*object, o
 			continue
 		}
 		before, _ := compareVersions(version, current.version)
-		if (before || slices.Contains(o.Stays, key)) && !newHistory {
+		if i := slices.IndexFunc(stays, func(o *object) bool { return o.key == key }); i >= 0 && !before {
+			older, _ := compareVersions(stays[i].version, current.version)
+			before = older || !differ(stays[i], current)
+		}
+		if before && !newHistory {
 			continue
 		}
 		m.say(change.Change[*object]{Type: change.Deleted, Old: current, New: current, Tombstone: true, Initial: initial})
@@ -191,7 +250,7 @@ func FuzzQueueAgainstOracle(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		b := &bytesource{data}
-		m := &oracle{states: map[string]*object{}, deleted: map[string]*object{}, reached: map[string]string{}, listed: map[string]string{}}
+		m := &oracle{states: map[string]*object{}, deleted: map[string]*object{}, unusable: map[string]*object{}, reached: map[string]string{}, listed: map[string]string{}}
 		c := newCache(t)
 		q, err := delta.New(delta.Options[*object]{Known: c.known, Describe: describe, Compare: delta.CompareDecimal,
 			Partitions: partitions, Limit: 1 << 30, RememberDeletes: 1 << 20})
@@ -243,11 +302,33 @@ func FuzzQueueAgainstOracle(f *testing.F) {
 			t.Fatalf("states %v, want %v; stale %d, want %d", c.states, m.states, q.Stale(), m.stale)
 		}
 		for _, partition := range partitions {
+			checkUnusable(t, q, m, partition)
+		}
+		for _, partition := range partitions {
 			if reached[partition] != m.reached[partition] {
 				t.Fatalf("partition %s: version %q, want %q", partition, reached[partition], m.reached[partition])
 			}
 		}
 	})
+}
+
+// checkUnusable compares the states that cannot be used.
+func checkUnusable(t *testing.T, q *delta.Queue[*object], m *oracle, partition string) {
+	t.Helper()
+	var want []string
+	for key, o := range m.unusable {
+		if u, ok := q.UnusableState(key); !ok || u != staying(o) {
+			t.Fatalf("the state of %s that cannot be used is %v, %v; want %v", key, u, ok, o)
+		}
+		if strings.HasPrefix(key, partition) {
+			want = append(want, key)
+		}
+	}
+	slices.Sort(want)
+	n, first := q.Unusable(partition)
+	if n != len(want) || n > 0 && first.Key != want[0] {
+		t.Fatalf("%d objects cannot be used, the first is %v; want %v", n, first, want)
+	}
 }
 
 func (m *oracle) reach(partition, version string) {
@@ -260,16 +341,19 @@ func fuzzPush(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource, p
 	var changes []delta.Event[*object]
 	for range b.next(40) {
 		o := b.object(partition)
-		switch b.next(5) {
+		switch b.next(6) {
 		case 0:
 			changes = append(changes, gone(o))
 			m.remove(o, true)
 		case 1:
 			changes = append(changes, del(o))
 			m.remove(o, false)
+		case 2:
+			changes = append(changes, unusable(o))
+			m.set(o, false)
 		default:
 			changes = append(changes, set(o))
-			m.set(o)
+			m.set(o, true)
 		}
 	}
 	v := b.object(partition).version
@@ -293,8 +377,12 @@ func fuzzReplace(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource
 		listed[o.key] = o
 	}
 	v, options := b.object(partition).version, delta.ReplaceOptions{NewHistory: b.next(4) == 0}
+	var stays []*object
 	for range b.next(3) {
-		options.Stays = append(options.Stays, b.object(partition).key)
+		if o := b.object(partition); !slices.ContainsFunc(stays, func(s *object) bool { return s.key == o.key }) {
+			stays = append(stays, o)
+			options.Stays = append(options.Stays, staying(o))
+		}
 	}
 	err := q.Replace(t.Context(), partition, v, all, options)
 	if before, _ := compareVersions(v, m.reached[partition]); before && !options.NewHistory {
@@ -307,5 +395,5 @@ func fuzzReplace(t *testing.T, q *delta.Queue[*object], m *oracle, b *bytesource
 		t.Fatal(err)
 	}
 	m.reached[partition] = v
-	m.replace(partition, v, listed, options)
+	m.replace(partition, v, listed, stays, options)
 }

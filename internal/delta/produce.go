@@ -62,8 +62,8 @@ func (q *Queue[T]) Replace(
 	if !ascending {
 		items = q.ordered(items)
 	}
-	for _, key := range o.Stays {
-		if err := p.checkKey(operation, key); err != nil {
+	for i := range o.Stays {
+		if err := p.checkKey(operation, o.Stays[i].Key); err != nil {
 			return err
 		}
 	}
@@ -79,7 +79,10 @@ func (q *Queue[T]) Replace(
 			ErrOlder, partition, version, p.reached)
 	}
 	s := q.openLocked()
-	s.list = &list[T]{p, version, o.NewHistory, items, slices.Sorted(slices.Values(o.Stays)), o.Moved}
+	stays := slices.SortedFunc(slices.Values(o.Stays), func(a, b Unusable) int {
+		return strings.Compare(a.Key, b.Key)
+	})
+	s.list = &list[T]{p, version, o.NewHistory, items, stays, o.Moved}
 	q.pending += len(items)
 	p.reached = version
 	s.mark(p, version)

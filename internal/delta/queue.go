@@ -193,6 +193,7 @@ func (q *Queue[T]) processLocked(s *segment[T], process func(Batch[T])) (called 
 	default:
 		b.Changes = r.run(s)
 	}
+	b.Unusable = r.unusable.begun
 	if called = !b.empty(); called {
 		process(b)
 	}

@@ -2,7 +2,6 @@ package delta
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/tidings-go/tidings/internal/change"
@@ -18,6 +17,7 @@ type resolver[T any] struct {
 	compare         func(a, b string) (order int, ok bool)
 	reportUnchanged bool
 	deletes         deletes
+	unusable        unusable
 
 	known   Known[T]
 	applied map[string]int // of a long run: the last event of a key that led to a change
@@ -43,6 +43,7 @@ func (r *resolver[T]) end() uint64 {
 	clear(r.applied)
 	r.changes = emptied(r.changes)
 	r.upserts = emptied(r.upserts)
+	r.unusable.begun = emptied(r.unusable.begun)
 	return stale
 }
 
@@ -59,9 +60,9 @@ func (r *resolver[T]) run(s *segment[T]) []change.Change[T] {
 			before := r.before(s.events, i, long)
 			switch e.Type {
 			case Set:
-				e.applied = r.set(&e.Item, before, span.partition.listed)
+				e.applied = r.set(e, before, span.partition.listed)
 			case Merged:
-				e.applied = r.set(&e.Item, before, "")
+				e.applied = r.set(e, before, "")
 			default:
 				e.applied = r.delete(e, before)
 			}
@@ -95,7 +96,7 @@ func (r *resolver[T]) before(events []entry[T], i int, long bool) state[T] {
 		return r.stateOf(object)
 	}
 	e := &events[earlier]
-	if e.Type == Delete || e.Type == Gone {
+	if e.Type == Delete || e.Type == Gone || e.unusable {
 		return state[T]{}
 	}
 	return state[T]{e.Object, e.Version, e.UID, true}
@@ -109,21 +110,24 @@ func (r *resolver[T]) stateOf(object T) state[T] {
 
 // set resolves a Set of a key whose partition was listed at a version, and reports whether it
 // led to a change.
-func (r *resolver[T]) set(item *Item[T], before state[T], listed string) bool {
+func (r *resolver[T]) set(e *entry[T], before state[T], listed string) bool {
+	item := &e.Item
+	d, remembered := r.deletes.get(item.Key)
+	switch {
+	case before.exists && r.outdated(item, before.version, before.uid),
+		!before.exists && remembered && r.outdated(item, d.version, d.uid),
+		!before.exists && r.older(item.Version, listed), r.notedAfter(item.Key, item.Version):
+		r.stale++
+		return false
+	case e.unusable:
+		return r.stays(Unusable{item.Key, item.Version, item.UID, e.err}, before)
+	}
+	r.unusable.forget(item.Key)
 	if before.exists {
-		if r.outdated(item, before.version, before.uid) {
-			r.stale++
-			return false
-		}
 		r.changes = append(r.changes, change.Change[T]{
 			Type: change.Updated, Key: item.Key, Old: before.object, New: item.Object,
 		})
 		return true
-	}
-	d, remembered := r.deletes.get(item.Key)
-	if remembered && r.outdated(item, d.version, d.uid) || r.older(item.Version, listed) {
-		r.stale++
-		return false
 	}
 	r.deletes.forget(item.Key)
 	r.changes = append(r.changes, change.Change[T]{
@@ -134,8 +138,15 @@ func (r *resolver[T]) set(item *Item[T], before state[T], listed string) bool {
 
 // delete resolves a Delete or a Gone and reports whether it led to a change.
 func (r *resolver[T]) delete(e *entry[T], before state[T]) bool {
-	if !before.exists {
+	if r.notedAfter(e.Key, e.Version) {
 		r.stale++
+		return false
+	}
+	noted := r.unusable.forget(e.Key)
+	if !before.exists {
+		if !noted {
+			r.stale++
+		}
 		d, _ := r.deletes.get(e.Key)
 		r.deletes.remember(e.Key, r.newer(e.Version, d.version), cmp.Or(e.UID, d.uid))
 		return false
@@ -146,8 +157,7 @@ func (r *resolver[T]) delete(e *entry[T], before state[T]) bool {
 	}
 	// The handlers know the incarnation before. They would take the final state of another one,
 	// whose add was missed, for a state of it.
-	other := e.UID != "" && before.uid != "" && e.UID != before.uid
-	if e.Type == Gone || other {
+	if e.Type == Gone || differ(e.UID, before.uid) {
 		r.tombstone(e.Key, before.object, false)
 	} else {
 		r.changes = append(r.changes, change.Change[T]{
@@ -167,6 +177,7 @@ func (r *resolver[T]) replace(l *list[T], initial bool) []change.Change[T] {
 		p.listed = ""
 	}
 	p.listed = r.newer(l.version, p.listed)
+	r.noteListed(l)
 	items, previous := l.items, ""
 	if r.reportUnchanged {
 		r.reserveUpserts(len(items)) // nearly all of them will be reported
@@ -247,8 +258,8 @@ func (r *resolver[T]) updateListed(
 
 // deleteUnlisted resolves a known key that the list does not name.
 func (r *resolver[T]) deleteUnlisted(l *list[T], key string, before state[T], initial bool) {
-	_, stays := slices.BinarySearch(l.stays, key)
-	if !l.newHistory && (stays || r.older(l.version, before.version)) {
+	i, stays := l.stay(key)
+	if !l.newHistory && (r.older(l.version, before.version) || stays && r.keeps(&l.stays[i], before)) {
 		return
 	}
 	r.tombstone(key, before.object, initial)
@@ -269,6 +280,7 @@ func (r *resolver[T]) remove(prefixes []string) []change.Change[T] {
 			r.tombstone(key, object, false)
 		}
 		r.deletes.reset(prefix)
+		r.unusable.forgetEach(func(u *Unusable) bool { return strings.HasPrefix(u.Key, prefix) })
 	}
 	return r.changes
 }
@@ -282,6 +294,7 @@ func (r *resolver[T]) leave(leaves func(key, uid string) bool) []change.Change[T
 			r.changes[len(r.changes)-1].Moved = true
 		}
 	}
+	r.unusable.forgetEach(func(u *Unusable) bool { return leaves(u.Key, u.UID) })
 	return r.changes
 }
 

@@ -2,6 +2,7 @@ package delta_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -48,6 +49,19 @@ func set(o *object) delta.Event[*object] {
 func del(o *object) delta.Event[*object] {
 	return delta.Event[*object]{Type: delta.Delete, Item: item(o)}
 }
+
+// unusable is a state that cannot be used, in an event, and staying is one in a list.
+func unusable(o *object) delta.Event[*object] {
+	e := delta.Event[*object]{Type: delta.Set, Unusable: true, Item: item(o), Err: errUnusable}
+	e.Object = nil
+	return e
+}
+
+func staying(o *object) delta.Unusable {
+	return delta.Unusable{Key: o.key, Version: o.version, UID: o.uid, Err: errUnusable}
+}
+
+var errUnusable = errors.New("field size")
 
 // merged is a state from a list of a part of the partition.
 func merged(o *object) delta.Event[*object] {

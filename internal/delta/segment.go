@@ -6,9 +6,11 @@ const spareCapacity = 4096
 
 // entry is a pending event in a run.
 type entry[T any] struct {
-	Type    EventType
-	applied bool // while the run is resolved: the event led to a change
+	Type     EventType
+	unusable bool
+	applied  bool // while the run is resolved: the event led to a change
 	Item[T]
+	err error
 }
 
 // segment is a part of the queue that becomes one batch: a run of events, one Replace, the removal
@@ -35,7 +37,7 @@ type list[T any] struct {
 	version    string
 	newHistory bool
 	items      []Item[T]                  // strictly ascending by key
-	stays      []string                   // ascending: keys whose known state stays
+	stays      []Unusable                 // ascending by key
 	moved      func(key, uid string) bool // nil for none
 }
 
@@ -70,7 +72,8 @@ func (s *segment[T]) unlisted() int {
 // add appends events of a partition to a run.
 func (s *segment[T]) add(p *partition, events []Event[T]) {
 	for i := range events {
-		s.events = append(s.events, entry[T]{Type: events[i].Type, Item: events[i].Item})
+		e := &events[i]
+		s.events = append(s.events, entry[T]{Type: e.Type, unusable: e.Unusable, Item: e.Item, err: e.Err})
 	}
 	if n := len(s.spans); n > 0 && s.spans[n-1].partition == p {
 		s.spans[n-1].end = len(s.events)

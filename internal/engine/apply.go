@@ -41,6 +41,9 @@ func (c *Collection[T]) process(ctx context.Context) {
 func (c *Collection[T]) apply(batch delta.Batch[T]) {
 	c.write(&batch)
 	c.reportIndexErrors()
+	if len(batch.Unusable) > 0 && c.o.OnUndecodable != nil {
+		c.o.OnUndecodable(batch.Unusable)
+	}
 	if batch.Synced && c.o.OnSynced != nil {
 		c.o.OnSynced()
 	}

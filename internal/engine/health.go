@@ -1,6 +1,11 @@
 package engine
 
-import "github.com/tidings-go/tidings/health"
+import (
+	"time"
+
+	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/delta"
+)
 
 // HandlerHealth describes the handler of a subscription.
 func HandlerHealth(s Subscription) health.Handler {
@@ -39,12 +44,12 @@ func (c *Collection[T]) Health() health.Informer {
 	list, removed := c.parts.list, c.parts.removed
 	c.parts.mu.Unlock()
 	if len(list) == 1 {
-		h.Watch = list[0].health()
+		h.Watch = c.watchHealth(list[0])
 		h.Decoding = list[0].decoded()
 	} else {
 		h.Namespaces = make(map[string]health.Watch, len(list))
 		for _, p := range list {
-			watch := p.health()
+			watch := c.watchHealth(p)
 			h.Namespaces[p.namespace] = watch
 			h.Watch.Add(watch)
 			h.Decoding.Add(p.decoded())
@@ -57,6 +62,16 @@ func (c *Collection[T]) Health() health.Informer {
 	}
 	if c.stopped.Load() {
 		h.State = health.StateStopped
+	}
+	return h
+}
+
+// watchHealth describes the list and watch of a part.
+func (c *Collection[T]) watchHealth(p *part[T]) health.Watch {
+	h := p.health()
+	var first delta.Unusable
+	if h.Undecodable, first = c.queue.Unusable(p.prefix); h.Undecodable > 0 {
+		h.LastDropped, h.LastDroppedAt = first.Err, time.Time{}
 	}
 	return h
 }

@@ -66,10 +66,12 @@ type Options[T any] struct {
 	// the collection, except Rename.
 	OnNamespaces func([]string)
 	// OnSynced is called when the first complete list is applied, OnIndexErrors with the
-	// failures of index functions, OnNotRun with the error of a reflector that did not run.
-	// They may call the collection.
+	// failures of index functions, OnUndecodable with the objects whose states cannot be decoded
+	// any more, OnNotRun with the error of a reflector that did not run. They may call the
+	// collection.
 	OnSynced      func()
 	OnIndexErrors func([]store.IndexError)
+	OnUndecodable func([]delta.Unusable)
 	OnNotRun      func(error)
 	// AfterDecoding counts the objects that were searched for common parts after decoding;
 	// nil counts none.

@@ -20,6 +20,12 @@ func (c *Collection[T]) Keys() iter.Seq[string] {
 	}
 }
 
+// Undecodable returns the version and UID of an object whose present state cannot be decoded.
+func (c *Collection[T]) Undecodable(key string) (version, uid string, ok bool) {
+	state, ok := c.queue.UnusableState(key)
+	return state.Version, state.UID, ok
+}
+
 // Object returns a cached object.
 func (c *Collection[T]) Object(key string) (any, bool) {
 	obj, ok := c.store.Get(key)

@@ -38,6 +38,9 @@ type Informer interface {
 	WatchOf(namespace string) health.Watch
 	// Cached returns the version and UID of a cached object.
 	Cached(key string) (version, uid string, ok bool)
+	// Received returns those of the present state of an object, which may be one that cannot be
+	// decoded, in the place of the cached one.
+	Received(key string) (version, uid string, ok bool)
 	// SuspectWatch reports that a consistent read has shown another state of an object than is
 	// cached: the watch is begun anew, unless it has just begun. version and uid are those of the
 	// cached state if that was cached before the read and is later than the state that the read has

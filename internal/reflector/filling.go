@@ -388,7 +388,7 @@ func (r *Reflector[T]) listSlots(
 			return nil, "", fmt.Errorf("%w: %s, and %s", errOlderList, list.version, reached)
 		}
 		for _, item := range page.Items {
-			if item.Err != nil || wanted(item.UID, slot.NamespaceOf(item.Key)) {
+			if item.Err != nil && !item.IsUndecodable() || wanted(item.UID, slot.NamespaceOf(item.Key)) {
 				items = r.appendListed(items, item)
 			}
 		}
@@ -400,13 +400,14 @@ func (r *Reflector[T]) listSlots(
 
 // appendListed appends a listed object, unless it does not belong to the collection.
 func (r *Reflector[T]) appendListed(to []delta.Event[T], item source.Item[T]) []delta.Event[T] {
-	if r.accept(item, false) != nil || r.transform(&item) != nil {
+	e, ok := r.use(delta.Merged, item)
+	if !ok {
 		return to
 	}
-	if r.o.Share != nil {
-		item.Object = r.o.Share(item.Object)
+	if r.o.Share != nil && !e.Unusable {
+		e.Object = r.o.Share(e.Object)
 	}
-	return append(to, event(delta.Merged, item))
+	return append(to, e)
 }
 
 // stillWanted returns the listed objects of slots that are still wanted, without those that the watch

@@ -29,6 +29,8 @@ type healthRecorder struct {
 	onChange func()
 	// transforms limits the lines about transforms that failed.
 	transforms lograte.Limiter
+	// undecodable limits those about objects that cannot be decoded.
+	undecodable lograte.Limiter
 
 	slotsLoggedAt time.Time // of the last line about slots; only fillSlots uses it
 

@@ -278,7 +278,7 @@ func TestP11_FailedTransformLeavesThePreviousState(t *testing.T) {
 	scenario{
 		o:       Options[object]{Transform: transform, Known: knows("a@2")},
 		answers: []answer{streamed(sends("+a@4 ~b@4 +c@3 =5"), sends("~c@6 ~c@7 -a@8 -b@9"))},
-		queue:   []string{"replace 5, a b stay: c@3 small", "push 9: set c@7 small gone a@8 gone b@9"},
+		queue:   []string{"replace 5, a b stay: c@3 small", "push 9: unusable c@6 set c@7 small gone a@8 gone b@9"},
 		check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
 			h := r.Health()
 			if h.TransformErrors != 5 || h.LastTransformError == nil || !strings.Contains(h.LastTransformError.Error(), "transform of b") {

@@ -19,7 +19,7 @@ import (
 func (r *Reflector[T]) beginList(ctx context.Context) *staged[T] {
 	r.countListed(0)
 	r.recorder.enter(health.StateListing)
-	l := &staged[T]{stays: map[string]bool{}, expected: r.lastListed, isOlder: r.history.isOlder}
+	l := &staged[T]{stays: map[string]delta.Unusable{}, expected: r.lastListed, isOlder: r.history.isOlder}
 	if r.o.Slots != nil {
 		l.adds = r.o.Slots.Adds()
 	}
@@ -66,7 +66,11 @@ func (r *Reflector[T]) stageCached(l *staged[T], key, version, uid string) bool 
 
 // stage stages a decoded object. It reports whether the object belongs to the collection.
 func (r *Reflector[T]) stage(l *staged[T], item source.Item[T]) (accepted bool) {
-	if r.ignores(&item) || r.accept(item, false) != nil {
+	if r.ignores(&item) {
+		return false
+	}
+	undecodable := r.undecodable(&item)
+	if undecodable == nil && r.accept(item, false) != nil {
 		return false
 	}
 	known, version, uid, ok := r.o.Known(item.Key)
@@ -75,13 +79,16 @@ func (r *Reflector[T]) stage(l *staged[T], item source.Item[T]) (accepted bool) 
 	}
 	// Without a UID an equal version proves nothing: fakes have one version for everything.
 	sameState := ok && version != "" && version == item.Version && item.UID != "" && uid == item.UID
-	if sameState && !r.history.rewound {
+	switch {
+	case undecodable == nil && sameState && !r.history.rewound:
 		item.Object = known
 		l.reused = true
-	} else if r.transform(&item) != nil {
-		l.stays[item.Key] = true
+	case undecodable != nil || r.transform(&item) != nil:
+		l.stays[item.Key] = delta.Unusable{
+			Key: item.Key, Version: item.Version, UID: item.UID, Err: undecodable,
+		}
 		return true
-	} else if r.o.Share != nil {
+	case r.o.Share != nil:
 		item.Object = r.o.Share(item.Object)
 	}
 	l.add(delta.Item[T]{Key: item.Key, Version: item.Version, UID: item.UID, Object: item.Object})
@@ -130,7 +137,7 @@ func (r *Reflector[T]) endList(
 		}
 	}
 	o := delta.ReplaceOptions{
-		Stays:      slices.Sorted(maps.Keys(l.stays)),
+		Stays:      slices.Collect(maps.Values(l.stays)),
 		NewHistory: consistent && h.rewound || rewind != nil,
 	}
 	if rewind != nil && l.reused {

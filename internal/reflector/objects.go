@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"reflect"
@@ -15,21 +16,53 @@ import (
 
 // changed adds a new state of an object to the changes.
 func (s *watching[T]) changed(item source.Item[T]) {
-	if err := s.accept(item, false); err != nil {
-		if item.Err == nil {
-			s.gone(item) // a known object has left the collection
-		}
-		return
-	}
-	if s.transform(&item) == nil {
-		s.add(delta.Set, item)
+	if e, ok := s.use(delta.Set, item); ok {
+		s.changes = append(s.changes, e)
+	} else if item.Err == nil {
+		s.gone(item) // a known object has left the collection
 	}
 }
 
-// deleted adds the delete of an object. If the transform fails on its final state, the last
-// known state takes the place of that.
+// use returns the event that hands on a state of an object, and ok false if the object does not
+// belong to the collection. A state that cannot be decoded, or that the transform fails on, leaves
+// the known one.
+func (r *Reflector[T]) use(t delta.EventType, item source.Item[T]) (e delta.Event[T], ok bool) {
+	undecodable := r.undecodable(&item)
+	if undecodable == nil && r.accept(item, false) != nil {
+		return e, false
+	}
+	if undecodable == nil && r.transform(&item) == nil {
+		return event(t, item), true
+	}
+	var none T
+	item.Object = none
+	e = event(t, item)
+	e.Unusable, e.Err = true, undecodable
+	return e, true
+}
+
+// undecodable returns why a state cannot be decoded, and counts it, or returns nil. Keys of other
+// partitions belong to other reflectors.
+func (r *Reflector[T]) undecodable(item *source.Item[T]) error {
+	if !item.IsUndecodable() || !strings.HasPrefix(item.Key, r.o.Partition) {
+		return nil
+	}
+	err := source.Bound(fmt.Errorf("object %s: %w", item.Key, item.Err))
+	r.recorder.change(func(h *health.Watch) { h.Dropped++ })
+	if more, ok := r.recorder.undecodable.Allow(); ok {
+		r.recorder.log.Log(context.Background(), r.recorder.level,
+			"an object cannot be decoded; its last decoded state stays in the cache",
+			append([]any{"key", source.BoundText(item.Key), "error", err}, more...)...)
+	}
+	return err
+}
+
+// deleted adds the delete of an object. If its final state cannot be decoded, or the transform
+// fails on it, the last known state takes the place of that.
 func (s *watching[T]) deleted(item source.Item[T]) {
 	switch {
+	case item.IsUndecodable():
+		s.gone(item)
 	case s.accept(item, true) != nil:
 	case s.transform(&item) != nil:
 		s.gone(item)

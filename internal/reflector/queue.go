@@ -77,6 +77,7 @@ func (r *Reflector[T]) replace(
 			return !key.In(held, uid, slot.NamespaceOf(objectKey))
 		}
 		items = slices.DeleteFunc(items, func(i delta.Item[T]) bool { return o.Moved(i.Key, i.UID) })
+		o.Stays = slices.DeleteFunc(o.Stays, func(u delta.Unusable) bool { return o.Moved(u.Key, u.UID) })
 	}
 	if err := r.queue.Replace(ctx, r.o.Partition, version, items, o); err != nil {
 		return err

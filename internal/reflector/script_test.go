@@ -301,7 +301,11 @@ func (j *journal) Push(_ context.Context, _, version string, changes []delta.Eve
 	time.Sleep(j.full)
 	j.add("push "+version+":", func(text *strings.Builder) {
 		for _, c := range changes {
-			fmt.Fprintf(text, " %s %s@%s%s", eventNames[c.Type], c.Key, c.Version, c.Object.note)
+			name := eventNames[c.Type]
+			if c.Unusable {
+				name = "unusable"
+			}
+			fmt.Fprintf(text, " %s %s@%s%s", name, c.Key, c.Version, c.Object.note)
 		}
 	})
 	if j.closed {
@@ -316,7 +320,12 @@ func (j *journal) Replace(_ context.Context, _, version string, items []delta.It
 			text.WriteString(", new history")
 		}
 		if len(o.Stays) > 0 {
-			fmt.Fprintf(text, ", %s stay", strings.Join(o.Stays, " "))
+			var keys []string
+			for _, u := range o.Stays {
+				keys = append(keys, u.Key)
+			}
+			slices.Sort(keys)
+			fmt.Fprintf(text, ", %s stay", strings.Join(keys, " "))
 		}
 		text.WriteString(":")
 		for _, i := range items {

@@ -22,7 +22,7 @@ func (r *Reflector[T]) holds(key, uid string) bool {
 
 // ignores reports whether an object is in a slot that is not held.
 func (r *Reflector[T]) ignores(item *source.Item[T]) bool {
-	return item.Err == nil && !r.holds(item.Key, item.UID)
+	return (item.Err == nil || item.IsUndecodable()) && !r.holds(item.Key, item.UID)
 }
 
 // selects returns the function that tells a source which objects are wanted.

@@ -13,13 +13,13 @@ import (
 // in decoded, one per key, and index has their places.
 type staged[T any] struct {
 	decoded  []delta.Item[T]
-	cached   []delta.Item[T] // recognized by the source without being decoded
-	stays    map[string]bool // keys of objects that the transform failed for
-	reused   bool            // cached objects are in the place of listed ones
-	expected int             // how many objects the last list had
-	keys     strings.Builder // of cached, many in one allocation
-	room     int             // the number of objects at which repeated ones are looked for
-	index    map[string]int  // nil until it is needed
+	cached   []delta.Item[T]           // recognized by the source without being decoded
+	stays    map[string]delta.Unusable // the states that cannot be used, by key
+	reused   bool                      // cached objects are in the place of listed ones
+	expected int                       // how many objects the last list had
+	keys     strings.Builder           // of cached, many in one allocation
+	room     int                       // the number of objects at which repeated ones are looked for
+	index    map[string]int            // nil until it is needed
 	isOlder  func(a, b string) bool
 	adds     uint64            // additions of slots before the list began
 	asked    selection         // of the list
@@ -36,6 +36,7 @@ func (s *staged[T]) len() int { return len(s.decoded) + len(s.cached) }
 // as well.
 func (s *staged[T]) compare(key, version, cached string) {
 	if !s.isOlder(version, cached) {
+		delete(s.ahead, key)
 		return
 	}
 	if s.ahead == nil {

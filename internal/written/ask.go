@@ -28,7 +28,7 @@ func (w Write) Ask(
 		Resource: gvr.GroupResource(), Namespace: namespace, Name: name, UID: types.UID(w.UID),
 		Version: w.Version, Gone: w.Gone, Unknown: w.Unknown,
 	}
-	before, uid, known := by.Cached(w.Object)
+	before, uid, known := by.Received(w.Object)
 	a.resolved, err = server.Resolve(ctx, gvr, asked)
 	a.Settled = a.resolved.Settled
 	if got := a.resolved; err == nil && known && name != "" && !got.Gone && got.Version != "" &&
@@ -38,7 +38,7 @@ func (w Write) Ask(
 	if err != nil || w.Unknown || a.Settled {
 		return a, err
 	}
-	version, uid, cached := by.Cached(w.Object)
+	version, uid, cached := by.Received(w.Object)
 	switch {
 	case name == "":
 		a.Shown, err = isNew(ctx, server, by, gvr, namespace)
@@ -72,10 +72,13 @@ func isNew(
 		if !by.Holds(string(o.UID), o.Namespace) {
 			continue
 		}
-		stored++
-		version, uid, ok := by.Cached(source.Key(o.Namespace, o.Name))
+		key := source.Key(o.Namespace, o.Name)
+		version, uid, ok := by.Received(key)
 		if !ok || uid != string(o.UID) || !Reaches(version, o.ResourceVersion) {
 			return false, nil
+		}
+		if _, _, ok := by.Cached(key); ok {
+			stored++
 		}
 	}
 	for key := range by.Keys() {

@@ -34,6 +34,9 @@ type Cache interface {
 	Reached(namespace string) (version string, ok bool)
 	// Cached returns the version and UID of a cached object.
 	Cached(key string) (version, uid string, ok bool)
+	// Received returns those of the present state of an object, which may be one that cannot be
+	// decoded, in the place of the cached one: it shows a write all the same.
+	Received(key string) (version, uid string, ok bool)
 	// Keys yields the keys of all cached objects.
 	Keys() iter.Seq[string]
 	// SuspectWatch reports that a consistent read has shown another state of an object than is
@@ -93,7 +96,7 @@ func (w *Write) Held(by Cache, now time.Duration) bool {
 	if w.Unknown {
 		return false
 	}
-	version, uid, cached := by.Cached(w.Object)
+	version, uid, cached := by.Received(w.Object)
 	shown := cached && Reaches(version, w.Version) || Reaches(reached, w.Version)
 	switch {
 	case w.Gone && w.UID == "":
@@ -119,7 +122,7 @@ func (w *Write) Due(by Cache, since time.Duration) time.Duration {
 	case name == "":
 		return since + hiddenWait
 	case by.Selects() && !w.Gone:
-		if _, _, cached := by.Cached(w.Object); !cached {
+		if _, _, cached := by.Received(w.Object); !cached {
 			return since + hiddenWait
 		}
 	}

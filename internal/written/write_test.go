@@ -16,7 +16,8 @@ type fakeCache struct {
 	version, uid string // "" without the object
 	selects      bool
 	over         error
-	foreign      bool // the object is in a slot of another process
+	foreign      bool   // the object is in a slot of another process
+	undecodable  string // the version of its present state, if that cannot be decoded
 }
 
 func (c fakeCache) Selects() bool                      { return c.selects }
@@ -29,6 +30,13 @@ func (c fakeCache) Reached(namespace string) (version string, ok bool) {
 
 func (c fakeCache) Cached(key string) (version, uid string, ok bool) {
 	return c.version, c.uid, key == "shop/x" && c.version != ""
+}
+
+func (c fakeCache) Received(key string) (version, uid string, ok bool) {
+	if c.undecodable != "" {
+		return c.undecodable, "1", key == "shop/x"
+	}
+	return c.Cached(key)
 }
 
 func (c fakeCache) Holds(string, string) bool { return !c.foreign }
@@ -61,6 +69,10 @@ func TestC03_Held(t *testing.T) {
 		"more digits":                         {updated, fakeCache{reached: "9999"}, true},
 		"not listed, and not there":           {updated, fakeCache{reached: "9"}, false},
 		"versions without order":              {updated, fakeCache{reached: "a", version: "b"}, true},
+		"it cannot be decoded":                {updated, fakeCache{reached: "9", version: "8", uid: "1", undecodable: "10"}, true},
+		"it cannot be decoded, before":        {updated, fakeCache{reached: "9", undecodable: "9"}, false},
+		"a conflict, and it cannot":           {x(guard.Write{Version: "9", Conflict: true, Sent: epoch}), fakeCache{reached: "9", version: "8", undecodable: "10"}, true},
+		"a delete, and it could not":          {deleted, fakeCache{reached: "9", undecodable: "9"}, false},
 		"stopped":                             {updated, fakeCache{reached: "9", over: errStopped}, true},
 		"in a slot of others":                 {updated, fakeCache{reached: "9", foreign: true}, true},
 		"in a slot that is not known":         {x(guard.Write{Version: "10"}), fakeCache{reached: "9", foreign: true}, false},
@@ -105,6 +117,7 @@ func TestC03_Due(t *testing.T) {
 		"a hidden object":       {guard.Write{Version: "10"}, fakeCache{selects: true}, 6 * time.Second},
 		"a cached object":       {guard.Write{Version: "10"}, fakeCache{selects: true, version: "9"}, 5*time.Second + AskAfter},
 		"a deletion":            {guard.Write{Gone: true}, fakeCache{selects: true}, 5*time.Second + AskAfter},
+		"one left out":          {guard.Write{Version: "10"}, fakeCache{selects: true, undecodable: "9"}, 5*time.Second + AskAfter},
 		"an unknown outcome":    {guard.Write{Unknown: true, NotBefore: epoch.Add(35 * time.Second)}, fakeCache{}, 35 * time.Second},
 		"the end of a conflict": {guard.Write{Conflict: true, Sent: epoch}, fakeCache{}, time.Second},
 	} {

@@ -32,6 +32,7 @@ type progress interface {
 	Await(ctx context.Context, done func() (bool, error)) error
 	Over() error
 	Reached(namespace string) (version string, ok bool)
+	Undecodable(key string) (version, uid string, ok bool)
 	Keys() iter.Seq[string]
 	SuspectWatch(key, version, uid string)
 }
@@ -50,4 +51,13 @@ func (x *indexer) Cached(key string) (version, uid string, ok bool) {
 	obj, ok := x.store.Get(key)
 	version, uid = versionAndUID(obj)
 	return version, uid, ok
+}
+
+// Received returns the version and UID of the present state of an object, which may be one that
+// cannot be decoded.
+func (x *indexer) Received(key string) (version, uid string, ok bool) {
+	if version, uid, ok = x.Undecodable(key); ok {
+		return version, uid, true
+	}
+	return x.Cached(key)
 }

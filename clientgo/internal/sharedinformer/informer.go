@@ -44,6 +44,7 @@ type Informer struct {
 	logger       klog.Logger // of Run
 	transform    cache.TransformFunc
 	watchError   cache.WatchErrorHandlerWithContext
+	watchErrors  *watchErrors  // of the running reflector; nil without a handler
 	resyncPeriod time.Duration // the period of the resync timer; 0 is no timer
 	handlers     []*registration
 }

@@ -115,7 +115,7 @@ func (i *Informer) engineOptions() engine.Options[any] {
 		Background: []func(context.Context){func(ctx context.Context) { i.detector.Run(ctx.Done()) }},
 		Resync:     engine.ResyncRule{Period: i.startResyncs, Due: i.dueForResync, Apply: i.resync},
 		StopGrace:  stuckReport, OnStuck: i.logStuck, AfterDecoding: i.afterDecoding,
-		OnIndexErrors: i.reportIndexErrors, OnNotRun: i.reportNotRun,
+		OnIndexErrors: i.reportIndexErrors, OnNotRun: i.reportNotRun, OnUndecodable: i.reportUndecodable,
 	}
 	if i.metrics != nil {
 		o.Metrics = i.metrics

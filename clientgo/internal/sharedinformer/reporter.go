@@ -10,23 +10,15 @@ import (
 // maxReports is the largest number of pending reports.
 const maxReports = 64
 
-// reporter reports errors to utilruntime, in order, on a goroutine that ends when no report is
-// pending. A program's error handlers may be slow, or call the informer. client-go's own handler
+// reporter reports errors to utilruntime and to watch error handlers, in order, on a goroutine that
+// ends when no report is pending. A program's error handlers may be slow, or call the informer. client-go's own handler
 // sleeps. In a synctest bubble it sleeps for decades, because it compares the clock of the bubble
 // with that of the process.
 type reporter struct {
 	mu      sync.Mutex // guards the rest
-	pending []report
+	pending []func()
 	lost    int           // the number of dropped reports since the last one that was made
 	done    chan struct{} // closed when the goroutine ends; nil while no goroutine runs
-}
-
-// report is a call of utilruntime.HandleErrorWithContext.
-type report struct {
-	ctx   context.Context
-	err   error
-	text  string
-	pairs []any
 }
 
 // report reports an error. It does not wait.
@@ -41,7 +33,22 @@ func (r *reporter) report(ctx context.Context, err error, text string, pairs ...
 		pairs = append(pairs, "unreported", r.lost)
 		r.lost = 0
 	}
-	r.pending = append(r.pending, report{ctx, err, text, pairs})
+	r.addLocked(func() { utilruntime.HandleErrorWithContext(ctx, err, text, pairs...) })
+}
+
+// call calls a handler. It does not wait.
+func (r *reporter) call(handle func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.pending) >= maxReports {
+		r.lost++
+		return
+	}
+	r.addLocked(handle)
+}
+
+func (r *reporter) addLocked(call func()) {
+	r.pending = append(r.pending, call)
 	if r.done == nil {
 		r.done = make(chan struct{})
 		go r.run()
@@ -63,20 +70,20 @@ func (r *reporter) run() {
 					go r.run()
 				}
 			}()
-			utilruntime.HandleErrorWithContext(next.ctx, next.err, next.text, next.pairs...)
+			next()
 			returned = true
 		}()
 	}
 }
 
 // next takes the first report. Without reports it records that the goroutine ends.
-func (r *reporter) next() (report, bool) {
+func (r *reporter) next() (call func(), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.pending) == 0 {
 		close(r.done)
 		r.done = nil
-		return report{}, false
+		return nil, false
 	}
 	next := r.pending[0]
 	r.pending = r.pending[1:]

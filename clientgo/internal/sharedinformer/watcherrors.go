@@ -3,6 +3,8 @@ package sharedinformer
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
+	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/reflector"
 )
 
@@ -25,7 +28,8 @@ func (i *Informer) watchErrorsTo(ctx context.Context,
 	if handler == nil {
 		return nil
 	}
-	w := &watchErrors{informer: i}
+	w := &watchErrors{informer: i, ctx: ctx, handler: handler}
+	i.watchErrors = w
 	return func(ended reflector.Step, err error) {
 		switch {
 		case ended == reflector.PagedList:
@@ -33,15 +37,43 @@ func (i *Informer) watchErrorsTo(ctx context.Context,
 		default:
 			return
 		}
-		handler(ctx, w.reflector(), err)
+		w.handle(err)
 	}
 }
 
-// watchErrors makes the cache.Reflector that a watch error handler receives.
+// reportUndecodable calls the watch error handler once for each object whose state cannot be decoded
+// any more.
+func (i *Informer) reportUndecodable(states []delta.Unusable) {
+	i.mu.Lock()
+	w := i.watchErrors
+	i.mu.Unlock()
+	if w == nil {
+		return
+	}
+	states = slices.Clone(states)
+	i.reports.call(func() {
+		for _, state := range states {
+			w.handle(state.Err)
+		}
+	})
+}
+
+// watchErrors calls a watch error handler, and makes the cache.Reflector that it receives.
 type watchErrors struct {
 	informer *Informer
-	replica  *cache.Reflector // the last one that was made; nil before
-	version  string           // the version of replica
+	ctx      context.Context
+	handler  cache.WatchErrorHandlerWithContext
+
+	mu      sync.Mutex       // held while the handler is called; guards the rest
+	replica *cache.Reflector // the last one that was made; nil before
+	version string           // the version of replica
+}
+
+// handle calls the handler.
+func (w *watchErrors) handle(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.handler(w.ctx, w.reflector(), err)
 }
 
 // reflector returns a cache.Reflector with the version of ours. It never connects to a server:

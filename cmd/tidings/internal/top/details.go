@@ -110,6 +110,9 @@ func (s *sheet) informer(f *debug.InformerFigures) {
 		s.add("%d older than the cache, %d dropped, %d failed transforms, %d failed index functions",
 			h.Stale, h.Dropped, h.TransformErrors, h.IndexErrors)
 	}
+	if h.Undecodable > 0 {
+		s.add("%d objects cannot be decoded", h.Undecodable)
+	}
 	for _, err := range []error{h.LastDropped, h.LastTransformError, h.LastIndexError} {
 		if err != nil {
 			s.add("%v", err)
