@@ -41,7 +41,7 @@ var (
 			tests: []string{"*"},
 		},
 		"internal/reflector": {
-			rooms:  []string{"internal/lograte", "health", "source", "internal/delta", "internal/slot"},
+			rooms:  []string{"internal/lograte", "health", "source", "internal/delta", "internal/slot", "internal/tape"},
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},

@@ -127,9 +127,7 @@ func (r *Reflector[T]) endList(
 	h := &r.history
 	var rewind error
 	if consistent && !h.rewound { // otherwise a check has found it
-		if rewind = r.rewindIn(l, version); rewind != nil {
-			r.o.OnRewind()
-		}
+		rewind = r.rewindIn(l, version)
 	}
 	o := delta.ReplaceOptions{
 		Stays:      slices.Sorted(maps.Keys(l.stays)),
@@ -147,6 +145,9 @@ func (r *Reflector[T]) endList(
 			h.overtaken, h.rewound = true, consistent
 		}
 		return err
+	}
+	if o.NewHistory {
+		r.o.OnRewind()
 	}
 	h.position, h.absent = to, absence{}
 	h.recent.clear()

@@ -18,7 +18,7 @@ var (
 	errSlotsCame = errors.New("slots came after the list or the watch had begun")
 	// errOlderList is a list of a merge before the version that the watch had reached when it was
 	// asked for.
-	errOlderList = errors.New("the server listed an older state than the watch has reached")
+	errOlderList = tornError("the server listed an older state than the watch has reached")
 	// errNotRunning is a merge into a collection that is not followed any more.
 	errNotRunning = errors.New("the reflector has ended")
 	// errReplaced ends a merge that has become needless: Run has handed on a list with the objects
