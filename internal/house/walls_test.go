@@ -222,6 +222,7 @@ var (
 		"internal/replicas":   {rooms: []string{"shard"}, tests: []string{"*"}},
 		"internal/mutants":    {rooms: []string{"internal/gen"}},
 		"internal/house":      {},
+		"contract":            {tests: []string{"*"}, dropIn: true},
 	}
 	// nowhere are client-go's own informers, which only the drop-ins import.
 	nowhere = []string{"k8s.io/client-go/tools/cache", "k8s.io/client-go/informers", "k8s.io/client-go/listers"}
