@@ -69,7 +69,13 @@ func errWrongKind(got, want schema.GroupVersionKind) error {
 }
 
 func errInjected(code int, c *inflight, retryAfter time.Duration) error {
-	seconds := int((retryAfter + time.Second - 1) / time.Second)
+	if code < 100 || code > 999 { // no code of HTTP
+		code = http.StatusInternalServerError
+	}
+	seconds := int(retryAfter / time.Second)
+	if retryAfter%time.Second > 0 {
+		seconds++
+	}
 	err := apierrors.NewGenericServerResponse(code, c.asked.Verb, c.path.gvr.GroupResource(),
 		c.path.name, "a fault was injected", seconds, false)
 	if code == http.StatusGone {

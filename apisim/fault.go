@@ -141,8 +141,9 @@ func Garble(frame int) Fault {
 	})
 }
 
-// Inflate adds a number of bytes without a meaning to a frame.
+// Inflate adds a number of bytes without a meaning to a frame, 128 MiB at most.
 func Inflate(frame, bytes int) Fault {
+	bytes = min(max(bytes, 0), 128<<20)
 	return onFrame("Inflate", frame, func(c *inflight, _ *Injection, f frameData, next sink) error {
 		f.data = inflated(f.data, c.form(), bytes)
 		return next(f)

@@ -127,7 +127,7 @@ func (c *inflight) fail(code int, next sink) error {
 func noise(frame []byte, f form) []byte {
 	noise := bytes.Clone(frame)
 	body, filler := bytes.TrimSuffix(noise, []byte("\n")), byte('!') // no JSON value begins with it
-	if f.mediaType == mediaProtobuf {
+	if f.mediaType == mediaProtobuf && len(noise) > 0 {              // the head of an answer has none
 		body, filler = noise[f.prefix():], 7 // a tag that does not exist
 	}
 	for i := range body {

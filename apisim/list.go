@@ -204,7 +204,7 @@ func (x *exchange) continued(l listRequest) (*objectTree, position, error) {
 	return objects, from, nil
 }
 
-// pageOf returns the selected objects from a position on, at most limit of them; 0 is no limit.
+// pageOf returns the selected objects from a position on, at most limit of them; 0 or less is no limit.
 func pageOf(objects *objectTree, from position, selected objectSelection, limit int64) listPage {
 	page := listPage{meta: metav1.ListMeta{ResourceVersion: versionString(from.Version)}}
 	if selected.shards != nil {
@@ -216,7 +216,7 @@ func pageOf(objects *objectTree, from position, selected objectSelection, limit 
 		if key == from.After || !selected.matches(obj) {
 			continue
 		}
-		if limit == 0 || int64(len(page.objects)) < limit {
+		if limit <= 0 || int64(len(page.objects)) < limit {
 			page.objects, last = append(page.objects, obj), key
 			continue
 		}

@@ -211,8 +211,8 @@ func (c *Controller[T]) Enqueue(key string) {
 
 // SetWorkers changes the number of workers. It does not wait for calls that run.
 func (c *Controller[T]) SetWorkers(n int) error {
-	if n < 1 {
-		return fmt.Errorf("controller %q: SetWorkers(%d): use 1 or more", c.o.Name, n)
+	if n < 1 || n > mostWorkers {
+		return fmt.Errorf("controller %q: SetWorkers(%d): use 1 to %d", c.o.Name, n, mostWorkers)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 type Options[T tidings.Object] struct {
 	// Name is the name of the controller in errors, logs, health and metrics.
 	Name string
-	// Workers is the number of calls that may run at once; 0 is 1. A key has one call at a time.
+	// Workers is the number of calls that may run at once, up to 10,000; 0 is 1. A key has one call at a time.
 	// With several workers, the keys of one flow have all of them but one.
 	Workers int
 	// Guard is the guard of the clients that the calls write with. Then a call begins only when
@@ -39,11 +39,13 @@ type Options[T tidings.Object] struct {
 	// Timeout is the time after which the context of a call ends; 0 is no limit.
 	Timeout time.Duration
 	// FirstDelay is the delay after the first error of a key, and MaxDelay the longest one. The
-	// defaults are 5 milliseconds and 1,000 seconds, those of workqueue.
+	// defaults are 5 milliseconds and 1,000 seconds, those of workqueue. The least MaxDelay is a
+	// millisecond.
 	FirstDelay, MaxDelay time.Duration
 	// RateLimiter replaces these delays; nil keeps them.
 	RateLimiter workqueue.TypedRateLimiter[string]
-	// Resync is the period after which each key is called without a change; 0 is never.
+	// Resync is the period after which each key is called without a change, a millisecond or more;
+	// 0 is never.
 	Resync time.Duration
 	// MaxStaleness holds calls back while an informer has received nothing from the server for
 	// longer; 0 never holds them back. Bookmarks come about once a minute. A namespace that an informer
@@ -63,6 +65,13 @@ type Options[T tidings.Object] struct {
 	Logger *slog.Logger
 }
 
+const (
+	// leastPeriod is the least Options.MaxDelay and Resync. A shorter one keeps the processor busy.
+	leastPeriod = time.Millisecond
+	// mostWorkers bounds the goroutines of a controller.
+	mostWorkers = 10_000
+)
+
 func (o Options[T]) check(primary inspect.Informer) error {
 	durations := map[string]time.Duration{
 		"Timeout": o.Timeout, "FirstDelay": o.FirstDelay, "MaxDelay": o.MaxDelay,
@@ -73,9 +82,14 @@ func (o Options[T]) check(primary inspect.Informer) error {
 			return fmt.Errorf("%s is %v: use 0 or more", "Options."+name, d)
 		}
 	}
+	for name, d := range map[string]time.Duration{"MaxDelay": o.MaxDelay, "Resync": o.Resync} {
+		if d > 0 && d < leastPeriod {
+			return fmt.Errorf("%s is %v: use %v or more, or 0 for the default", "Options."+name, d, leastPeriod)
+		}
+	}
 	switch {
-	case o.Workers < 0:
-		return fmt.Errorf("Options.Workers is %d: use 1 or more", o.Workers)
+	case o.Workers < 0 || o.Workers > mostWorkers:
+		return fmt.Errorf("Options.Workers is %d: use 1 to %d", o.Workers, mostWorkers)
 	case o.MaxDelay > 0 && o.FirstDelay > o.MaxDelay:
 		return fmt.Errorf("Options.FirstDelay is %v, longer than MaxDelay, which is %v",
 			o.FirstDelay, o.MaxDelay)

@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/flight"
@@ -41,7 +39,7 @@ func TestReplayOfLargeLists(t *testing.T) {
 						}
 					}
 					recorded, objects := counters(w.health()), w.cached()
-					played, i := replay(w, func() *corev1.ConfigMap { return new(corev1.ConfigMap) }, transport, 1)
+					played, i := replay(w, w.track(), newConfigMap, transport, 1)
 					if got := statesOf(i); !maps.Equal(got, objects) {
 						t.Errorf("%d objects after the replay, recorded %d", len(got), len(objects))
 					}

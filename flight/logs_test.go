@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"testing"
@@ -13,15 +14,17 @@ import (
 
 // TestLogs makes recorders log each line of docs/logs.md, and no other.
 func TestLogs(t *testing.T) {
-	lines, file := logtable.New(""), filepath.Join(t.TempDir(), "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	lines, dir := logtable.New(""), filepath.Join(t.TempDir(), "recordings")
 	synctest.Test(t, func(t *testing.T) {
-		for _, dir := range []string{t.TempDir(), file} {
-			r, err := New(Options{Dir: dir, Logger: lines.Logger()})
-			if err != nil {
-				t.Fatal(err)
+		r, err := New(Options{Dir: dir, Logger: lines.Logger()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, becomesFile := range []bool{false, true} {
+			if becomesFile {
+				if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			for _, reason := range []string{tape.ReasonPanic, tape.ReasonStuck, tape.ReasonRewind} {
 				r.Ring().Event(reason, "pods.v1")

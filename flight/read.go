@@ -94,6 +94,7 @@ func read(from io.ReaderAt, size, limit int64) (*Recording, error) {
 		if err != nil {
 			return nil, err
 		}
+		track.End = i.Made.Sub(i.Began)
 		recording.Tracks = append(recording.Tracks, track)
 	}
 	return recording, nil

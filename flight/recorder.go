@@ -17,7 +17,7 @@ import (
 // Options configure a [Recorder]. The zero value is ready.
 type Options struct {
 	// MaxBytes bounds the memory of the kept records, of all informers together; 0 means 16 MiB,
-	// the least is 1 MiB. It is allocated as it is needed.
+	// the least is 1 MiB, and the largest 1 GiB: Open reads no more. It is allocated as it is needed.
 	MaxBytes int64
 	// MaxAge is the time for which a record is kept; 0 means 10 minutes, the least is a second.
 	MaxAge time.Duration
@@ -30,7 +30,8 @@ type Options struct {
 	// Dir is the directory to which recordings are written when a handler panics or becomes stuck,
 	// or when a server's versions went back; "" writes none. There is at most one a minute. The
 	// oldest of more than 20 recordings in it is removed, that of an earlier process or of DumpFile
-	// too. The directory is made if it does not exist.
+	// too. New makes the directory if it does not exist, and returns an error if nothing can be
+	// written there.
 	Dir string
 	// Logger receives a line for each recording in Dir; nil means slog.Default().
 	// slog.DiscardHandler is for silence.
@@ -60,9 +61,9 @@ type Recorder struct {
 // New returns a recorder that has kept nothing yet.
 func New(o Options) (*Recorder, error) {
 	switch {
-	case o.MaxBytes != 0 && o.MaxBytes < leastBytes:
+	case o.MaxBytes != 0 && (o.MaxBytes < leastBytes || o.MaxBytes > maxBytes):
 		return nil, fmt.Errorf("flight: New: Options.MaxBytes is %d: "+
-			"give %d or more, or 0 for 16 MiB", o.MaxBytes, leastBytes)
+			"give %d to %d, or 0 for 16 MiB", o.MaxBytes, leastBytes, maxBytes)
 	case o.MaxAge != 0 && o.MaxAge < time.Second:
 		return nil, fmt.Errorf("flight: New: Options.MaxAge is %v: "+
 			"give a second or more, or 0 for 10 minutes", o.MaxAge)
@@ -82,6 +83,15 @@ func New(o Options) (*Recorder, error) {
 	}
 	r := &Recorder{o: o, cut: cut}
 	r.ring = tape.New(tape.Options{MaxBytes: o.MaxBytes, MaxAge: o.MaxAge, OnEvent: r.onEvent})
+	if o.Dir != "" { // otherwise the first to know would be the recording of a fault
+		name, err := r.DumpFile(o.Dir, "a check of the directory")
+		if err == nil {
+			err = os.Remove(name)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("flight: New: Options.Dir cannot be written: %w", err)
+		}
+	}
 	return r, nil
 }
 

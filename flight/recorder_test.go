@@ -3,6 +3,7 @@ package flight_test
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -19,11 +20,17 @@ import (
 
 // TestOptions has options that cannot be used, with the texts that their errors contain.
 func TestOptions(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for says, o := range map[string]flight.Options{
-		"Options.MaxBytes is 1000: give 1048576 or more": {MaxBytes: 1000},
-		"Options.MaxBytes is -1":                         {MaxBytes: -1},
-		"Options.MaxAge is 1ms: give a second or more":   {MaxAge: time.Millisecond},
-		`Options.Cut: "metadata.uid" cannot be left out`: {Cut: []string{"metadata.uid"}},
+		"Options.Dir cannot be written": {Dir: file},
+		"Options.MaxBytes is 1000: give 1048576 to 1073741824": {MaxBytes: 1000},
+		"Options.MaxBytes is -1":                               {MaxBytes: -1},
+		"Options.MaxBytes is 9223372036854775807":              {MaxBytes: math.MaxInt64},
+		"Options.MaxAge is 1ms: give a second or more":         {MaxAge: time.Millisecond},
+		`Options.Cut: "metadata.uid" cannot be left out`:       {Cut: []string{"metadata.uid"}},
 	} {
 		if _, err := flight.New(o); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%+v: %v, want %q", o, err, says)

@@ -1,6 +1,9 @@
 package flight_test
 
 import (
+	"maps"
+	"math"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/flight"
 	"github.com/tidings-go/tidings/internal/tape"
 )
 
@@ -65,6 +69,40 @@ func TestRewindDoesNotWait(t *testing.T) {
 		w.must(w.factory.Shutdown(t.Context()))
 		if ended.Load() != 1 {
 			t.Error("the informer ended before the recording")
+		}
+	})
+}
+
+// TestP16_TheRecordingOfARewindHasTheListThatFollows: the list that begins the new history takes
+// seconds. A replay of the recording that is written because of the rewind has it.
+func TestP16_TheRecordingOfARewindHasTheListThatFollows(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, flight.Options{Dir: dir}, calm, false)
+		before := w.server.Snapshot()
+		w.update("c", 3)
+		w.server.Inject(apisim.Match{Verb: "watch", Resource: "configmaps"}, apisim.Delay(3*time.Second))
+		rewind(w, before)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		files, err := filepath.Glob(filepath.Join(dir, "*.zip"))
+		if err != nil || len(files) != 1 {
+			t.Fatalf("the directory has %v: %v", files, err)
+		}
+		recording, err := flight.Open(files[0])
+		w.must(err)
+		track, err := recording.Track("")
+		w.must(err)
+		want := w.health()
+		for _, speed := range []float64{1, math.Inf(1)} {
+			played, i := replay(w, track, newConfigMap, calm, speed)
+			if h := i.Health(); h.Version != want.Version || h.Lists != 2 || played.Unplanned() > 0 {
+				t.Errorf("at speed %v the replay is at version %s after %d lists, with %d requests that were not "+
+					"recorded; recorded: %s", speed, h.Version, h.Lists, played.Unplanned(), want.Version)
+			}
+			if got := statesOf(i); !maps.Equal(got, w.cached()) {
+				t.Errorf("at speed %v the replay has %v, recorded %v", speed, got, w.cached())
+			}
 		}
 	})
 }

@@ -144,13 +144,19 @@ func (w *world) dump() *flight.Recording {
 	return recording
 }
 
-// replay plays the track of an informer until all was played.
-func replay[T tidings.Object](
-	w *world, make func() T, transport tidings.Transport, speed float64,
-) (*source.Replayed[T], *tidings.Informer[T]) {
+// track returns what was recorded of the informer until now.
+func (w *world) track() *flight.Track {
 	w.Helper()
 	track, err := w.dump().Track("")
 	w.must(err)
+	return track
+}
+
+// replay plays a track until all was played.
+func replay[T tidings.Object](
+	w *world, track *flight.Track, make func() T, transport tidings.Transport, speed float64,
+) (*source.Replayed[T], *tidings.Informer[T]) {
+	w.Helper()
 	played, err := source.Replay(track, make, source.ReplayOptions{Speed: speed})
 	w.must(err)
 	i, err := tidings.NewInformer(played, tidings.InformerOptions[T]{
@@ -165,84 +171,204 @@ func replay[T tidings.Object](
 
 // counters are those of the health of an informer that a replay repeats.
 func counters(h health.Informer) string {
-	return fmt.Sprintf("%s: %d lists, %d watches, %d dropped, failures %d, version %s, stale %d",
-		h.State, h.Lists, h.Watches, h.Dropped, h.Failures, h.Watch.Version, h.Stale)
+	var states []string
+	for _, t := range h.Watch.History {
+		states = append(states, string(t.State))
+	}
+	return fmt.Sprintf("%s: %v: %d lists, %d watches, %d dropped, failures %d, version %s, stale %d",
+		h.State, states, h.Lists, h.Watches, h.Dropped, h.Failures, h.Watch.Version, h.Stale)
 }
 
 // calm are the watches of a recorded informer and of its replay: their timeouts are random, and
 // must not end in the middle of a test.
 var calm = tidings.Transport{WatchTimeout: time.Hour}
 
-// TestRoundTrip replays informers after faults: they end with the same objects and counters.
+// reading are the requests of an informer for a type.
+func reading(verb string) apisim.Match {
+	return apisim.Match{Verb: verb, Resource: "configmaps"}
+}
+
+// roundTrips are faults of a server, during which an informer is recorded.
+var roundTrips = map[string]func(w *world){
+	"nothing":     func(*world) {},
+	"a cut watch": func(w *world) { w.server.CutConnections() },
+	"an expired version": func(w *world) {
+		w.server.Inject(reading("watch").Nth(1), apisim.Fail(0, http.StatusGone))
+		w.server.CutConnections()
+	},
+	"an unavailable server": func(w *world) {
+		w.server.SetAvailable(false)
+		w.server.CutConnections()
+		time.Sleep(30 * time.Second)
+		w.server.SetAvailable(true)
+	},
+	"refused watches": func(w *world) {
+		w.server.Inject(apisim.Match{Verb: "watch", Times: 5}, apisim.Refuse(503, 0))
+		w.server.CutConnections()
+	},
+	"too many requests": func(w *world) {
+		w.server.Inject(apisim.Match{Verb: "watch", Times: 2}, apisim.Refuse(429, 7*time.Second))
+		w.server.CutConnections()
+	},
+	"noise": func(w *world) {
+		w.server.Inject(reading("watch").Nth(1), apisim.Garble(1))
+		w.server.CutConnections()
+	},
+	"no streamed lists": func(w *world) {
+		w.server.RefuseStreamedLists(true)
+		w.server.Compact()
+		w.server.CutConnections()
+	},
+	"a rewind": func(w *world) {
+		before := w.server.Snapshot()
+		w.update("c", 3)
+		rewind(w, before)
+	},
+	"a rewind during which the server is silent": func(w *world) {
+		before := w.server.Snapshot()
+		w.update("c", 3)
+		w.server.Inject(reading("watch").Nth(1), apisim.Stall(0, time.Hour))
+		w.server.CutConnections()
+		time.Sleep(time.Minute)
+		w.server.Rewind(before)
+		time.Sleep(5 * time.Minute)
+	},
+	"a watch that is not begun": func(w *world) {
+		w.server.Inject(reading("watch").Nth(1), apisim.Stall(0, 10*time.Minute))
+		w.server.CutConnections()
+		time.Sleep(11 * time.Minute)
+	},
+	"a list that is not answered": func(w *world) {
+		w.server.RefuseStreamedLists(true)
+		w.server.Inject(reading("watch").Nth(1), apisim.Fail(0, http.StatusGone))
+		w.server.Inject(reading("list").Nth(1), apisim.Stall(0, 10*time.Minute))
+		w.server.CutConnections()
+		time.Sleep(11 * time.Minute)
+	},
+	"a watch without bookmarks": func(w *world) {
+		w.server.Inject(reading("watch").Nth(1), apisim.Stall(4, time.Hour))
+		w.server.CutConnections()
+		time.Sleep(10 * time.Minute)
+	},
+	"a watch that outlives its timeout": func(w *world) {
+		w.server.Inject(reading("watch").Nth(1), apisim.Stall(1, 9*time.Hour))
+		w.server.CutConnections()
+		time.Sleep(3 * time.Hour)
+	},
+	"ends of watches in good order": func(w *world) {
+		w.server.Inject(reading("watch"), apisim.DropBookmarks())
+		for range 5 {
+			w.server.Inject(reading("watch").Nth(1), apisim.CutLater(time.Minute))
+			w.server.CutConnections()
+			time.Sleep(2 * time.Minute)
+		}
+	},
+}
+
+// TestRoundTrip replays informers after faults: they end with the same objects and counters,
+// whatever the speed.
 func TestRoundTrip(t *testing.T) {
-	watch := apisim.Match{Verb: "watch", Resource: "configmaps"}
-	for name, fault := range map[string]func(w *world){
-		"nothing":     func(*world) {},
-		"a cut watch": func(w *world) { w.server.CutConnections() },
-		"an expired version": func(w *world) {
-			w.server.Inject(watch.Nth(1), apisim.Fail(0, http.StatusGone))
-			w.server.CutConnections()
-		},
-		"an unavailable server": func(w *world) {
-			w.server.SetAvailable(false)
-			w.server.CutConnections()
-			time.Sleep(30 * time.Second)
-			w.server.SetAvailable(true)
-		},
-		"refused watches": func(w *world) {
-			w.server.Inject(apisim.Match{Verb: "watch", Times: 5}, apisim.Refuse(503, 0))
-			w.server.CutConnections()
-		},
-		"too many requests": func(w *world) {
-			w.server.Inject(apisim.Match{Verb: "watch", Times: 2}, apisim.Refuse(429, 7*time.Second))
-			w.server.CutConnections()
-		},
-		"noise": func(w *world) {
-			w.server.Inject(watch.Nth(1), apisim.Garble(0))
-			w.server.CutConnections()
-		},
-		"no streamed lists": func(w *world) {
-			w.server.RefuseStreamedLists(true)
-			w.server.Compact()
-			w.server.CutConnections()
-		},
-		"a rewind": func(w *world) {
-			before := w.server.Snapshot()
-			w.update("c", 3)
-			rewind(w, before)
-		},
-		"silence": func(w *world) {
-			w.server.Inject(watch.Nth(1), apisim.Stall(0, 10*time.Minute))
-			w.server.CutConnections()
-			time.Sleep(11 * time.Minute)
-		},
-	} {
+	for name, fault := range roundTrips {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				w := newWorld(t, flight.Options{MaxAge: time.Hour}, calm, false)
+				w := newWorld(t, flight.Options{MaxAge: 24 * time.Hour}, calm, false)
 				w.update("a", 3)
 				fault(w)
-				time.Sleep(10 * time.Second)
+				time.Sleep(20 * time.Second) // clearly longer than an outage that is not checked
 				w.create("d")
 				w.update("a", 2)
 				w.delete("b")
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
-				recorded, objects := w.health(), w.cached()
+				recorded, objects, track := w.health(), w.cached(), w.track()
+				for _, speed := range []float64{1, 10, math.Inf(1)} {
+					if speed == 1 && name == "a watch that outlives its timeout" {
+						continue // the timeouts of informers are random
+					}
+					played, i := replay(w, track, newConfigMap, calm, speed)
+					if got, want := counters(i.Health()), counters(recorded); got != want {
+						t.Errorf("after the replay at speed %v:\n%s\nrecorded:\n%s", speed, got, want)
+					}
+					if got := statesOf(i); !maps.Equal(got, objects) {
+						t.Errorf("after the replay %v, recorded %v", got, objects)
+					}
+					if played.Unplanned() > 0 {
+						t.Errorf("at speed %v %d requests were not recorded", speed, played.Unplanned())
+					}
+					a, err := i.Lister().Get("default/a")
+					if err != nil || name == "nothing" && a.Data["n"] != "2" {
+						t.Errorf("object a has the data %v: %v", a.Data, err)
+					}
+				}
+			})
+		})
+	}
+}
 
-				played, i := replay(w, func() *corev1.ConfigMap { return new(corev1.ConfigMap) }, calm, 1)
-				if got, want := counters(i.Health()), counters(recorded); got != want {
-					t.Errorf("after the replay:\n%s\nrecorded:\n%s", got, want)
+func newConfigMap() *corev1.ConfigMap { return new(corev1.ConfigMap) }
+
+// TestRoundTripOfAnEnd replays informers that were recorded during a fault: they end in its state.
+func TestRoundTripOfAnEnd(t *testing.T) {
+	for name, fault := range map[string]func(w *world) (state health.State, took time.Duration){
+		"a quiet watch": func(w *world) (health.State, time.Duration) {
+			time.Sleep(40 * time.Second)
+			return health.StateWatching, 40 * time.Second
+		},
+		"a watch that is not begun": func(w *world) (health.State, time.Duration) {
+			w.server.Inject(reading("watch"), apisim.Stall(0, time.Hour))
+			w.server.CutConnections()
+			time.Sleep(time.Minute)
+			return health.StateBackoff, time.Minute
+		},
+		"a silent server": func(w *world) (health.State, time.Duration) {
+			w.server.Inject(reading("watch"), apisim.Stall(0, time.Hour))
+			w.server.CutConnections()
+			time.Sleep(2*time.Minute + time.Second)
+			return health.StateBackoff, 2 * time.Minute
+		},
+		"a silent list": func(w *world) (health.State, time.Duration) {
+			w.server.RefuseStreamedLists(true)
+			w.server.Inject(reading("watch").Nth(1), apisim.Fail(0, http.StatusGone))
+			w.server.Inject(reading("list"), apisim.Stall(0, time.Hour))
+			w.server.CutConnections()
+			time.Sleep(time.Minute)
+			return health.StateBackoff, time.Minute // the attempts after a failure
+		},
+		"a forbidden list": func(w *world) (health.State, time.Duration) {
+			w.server.Compact()
+			w.server.Inject(apisim.Match{}, apisim.Refuse(403, 0))
+			w.server.CutConnections()
+			time.Sleep(time.Minute)
+			return health.StateForbidden, 0
+		},
+		"a missing type": func(w *world) (health.State, time.Duration) {
+			w.server.Inject(apisim.Match{}, apisim.Refuse(404, 0))
+			w.server.CutConnections()
+			time.Sleep(time.Minute)
+			return health.StateNoSuchResource, 0
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, flight.Options{}, calm, false)
+				w.update("a", 3)
+				want, took := fault(w)
+				synctest.Wait()
+				recorded, track := w.health(), w.track()
+				if h := recorded.Watch.History; h[len(h)-1].State != want {
+					t.Fatalf("recorded: %s", counters(recorded))
 				}
-				if got := statesOf(i); !maps.Equal(got, objects) {
-					t.Errorf("after the replay %v, recorded %v", got, objects)
-				}
-				if played.Unplanned() > 0 {
-					t.Errorf("%d requests were not recorded", played.Unplanned())
-				}
-				a, err := i.Lister().Get("default/a")
-				if err != nil || name == "nothing" && a.Data["n"] != "2" {
-					t.Errorf("object a has the data %v: %v", a.Data, err)
+				for _, speed := range []float64{1, math.Inf(1)} {
+					began := time.Now()
+					_, i := replay(w, track, newConfigMap, calm, speed)
+					got := i.Health()
+					if h := got.Watch.History; h[len(h)-1].State != want || got.Failures != recorded.Failures {
+						t.Errorf("after the replay at speed %v:\n%s\nrecorded:\n%s",
+							speed, counters(got), counters(recorded))
+					}
+					if played := time.Since(began); speed == 1 && played < took {
+						t.Errorf("the replay took %v", played)
+					}
 				}
 			})
 		})
@@ -260,8 +386,7 @@ func TestReplayOfALaterPart(t *testing.T) {
 		w.delete("c")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		track, err := w.dump().Track("")
-		w.must(err)
+		track := w.track()
 		if n := len(track.Records); n < 50 || n > 140 || track.Records[0].Kind.String() != "event" {
 			t.Errorf("%d records are left, the first is %+v", n, track.Records[0])
 		}
@@ -275,7 +400,8 @@ func TestReplayOfALaterPart(t *testing.T) {
 		if !slices.Equal(keys, want) {
 			t.Errorf("the base has, with their objects, %v, want %v", keys, want)
 		}
-		_, i := replay(w, func() *unstructured.Unstructured { return new(unstructured.Unstructured) },
+		_, i := replay(w, track,
+			func() *unstructured.Unstructured { return new(unstructured.Unstructured) },
 			calm, math.Inf(1))
 		if got, want := statesOf(i), w.cached(); !maps.Equal(got, want) {
 			t.Errorf("after the replay %v, recorded %v", got, want)

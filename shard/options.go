@@ -2,7 +2,6 @@ package shard
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -18,6 +17,8 @@ const (
 	// maxName is the length of the longest Options.Name. Names of Leases begin with that name,
 	// before the identity.
 	maxName = 63
+	// longestTime is the longest Options.Grace and HandOver. Sums of longer ones overflow.
+	longestTime = 365 * 24 * time.Hour
 )
 
 // Options name a group, and set the times and the identity of a member. Namespace and Name are
@@ -35,7 +36,8 @@ type Options struct {
 	// Duration is the time for which others wait for a member that does not renew. It counts in
 	// whole seconds; 0 is 15 s, the minimum 1 s.
 	Duration time.Duration
-	// Renew is the time between renewals; 0 is a third of Duration, the maximum two fifths.
+	// Renew is the time between renewals; 0 is a third of Duration, the minimum 100 ms, the maximum
+	// two fifths.
 	Renew time.Duration
 	// HandOver is the time after which a hand-over that is not done is taken back; 0 is 30 s.
 	HandOver time.Duration
@@ -78,8 +80,9 @@ func (o Options) check() error {
 		return fmt.Errorf("shard: Options.Identity has %d bytes: give at most %d", len(o.Identity),
 			253-2*maxName)
 	}
-	if o.Grace < 0 || o.HandOver < 0 {
-		return errors.New("shard: Options.Grace and HandOver: give a positive time, or 0")
+	if o.Grace < 0 || o.HandOver < 0 || max(o.Grace, o.HandOver) > longestTime {
+		return fmt.Errorf("shard: Options.Grace and HandOver are %v and %v: give positive times of at "+
+			"most %v, or 0", o.Grace, o.HandOver, longestTime)
 	}
 	return o.times().Check("shard: Options")
 }

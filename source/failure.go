@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"slices"
 	"syscall"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,11 +15,15 @@ import (
 	"github.com/tidings-go/tidings/internal/tape"
 )
 
-// byReader is the cause of a request whose context had ended. A replay waits for that.
-const byReader = "ended by the reader"
+const (
+	// byReader is the cause of a request whose context had ended.
+	byReader = "ended by the reader"
+	// ownReason is a further one if that was no silence: a replay ends the watch in good order.
+	ownReason = "for its own reason"
+)
 
-// causes are the errors that a recording names.
-var causes = []struct {
+// recordedCauses are the errors that a recording names.
+var recordedCauses = []struct {
 	name string
 	err  error
 }{
@@ -28,6 +33,7 @@ var causes = []struct {
 	{"wrong scope", ErrWrongScope},
 	{"namespaced", ErrNamespaced},
 	{"silent", ErrSilent},
+	{"torn", tape.ErrTorn},
 	{"too large", ErrFrameTooLarge},
 	{"cut frame", ErrCutFrame},
 	{"malformed", ErrMalformed},
@@ -46,14 +52,21 @@ const (
 
 // failed returns the record of an error of a request.
 func failed(ctx context.Context, err error) tape.Record {
-	f := &tape.Failure{Error: Bound(err).Error()}
-	if ctx.Err() != nil {
-		f.Causes = append(f.Causes, byReader)
+	var causes []string
+	if cause := context.Cause(ctx); cause != nil {
+		causes = append(causes, byReader)
+		switch {
+		case errors.Is(cause, tape.ErrTorn):
+			err = cause // the source says that its context was cancelled
+		case cause != ctx.Err() && !errors.Is(cause, ErrSilent):
+			causes = append(causes, ownReason)
+		}
 	}
+	f := &tape.Failure{Error: Bound(err).Error(), Causes: causes}
 	if of, ok := errors.AsType[*Error](err); ok {
 		f.Phase, f.Error = string(of.Phase), Bound(of.Err).Error()
 	}
-	for _, c := range causes {
+	for _, c := range recordedCauses {
 		if errors.Is(err, c.err) {
 			f.Causes = append(f.Causes, c.name)
 		}
@@ -71,8 +84,16 @@ func failed(ctx context.Context, err error) tape.Record {
 	return tape.Record{Kind: tape.Failed, More: &tape.More{Failure: f}}
 }
 
+// isReaders reports whether the reader of a replay has to end a request itself.
+func isReaders(f *tape.Failure) bool {
+	return slices.Contains(f.Causes, byReader) && !slices.Contains(f.Causes, ownReason)
+}
+
 // failure returns the error that a record describes, of a request.
 func failure(f *tape.Failure, r request) error {
+	if slices.Contains(f.Causes, ownReason) && f.Phase == string(Streaming) {
+		return io.EOF
+	}
 	var wraps []error
 	for _, name := range f.Causes {
 		switch name {
@@ -81,7 +102,7 @@ func failure(f *tape.Failure, r request) error {
 		case networkError:
 			wraps = append(wraps, &net.OpError{Op: r.op, Err: errors.New(f.Error)})
 		}
-		for _, c := range causes {
+		for _, c := range recordedCauses {
 			if c.name == name {
 				wraps = append(wraps, c.err)
 			}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -23,9 +24,21 @@ import (
 // recorded.
 type ReplayOptions struct {
 	// Speed is the factor by which it is played faster than recorded; 0 means 1, and math.Inf(1)
-	// does not wait.
+	// waits only where an informer would see something else.
+	//
+	// At 1, the informer has to notice the recorded silences itself, and a replay waits until it
+	// does. At another speed, to which the timers of the informer do not fit, a request that the
+	// recorded informer ended ends with the recorded error. A watch that lasted for a second does so
+	// at any speed, and so does an outage of 10 seconds after which the informer checked the server:
+	// informers take shorter ones for something else.
 	Speed float64
 }
+
+const (
+	// leastWatch is the age below which informers take the end of a watch for a failure, and
+	// leastOutage that from which an outage makes them check the server's version.
+	leastWatch, leastOutage = time.Second, 10 * time.Second
+)
 
 // Replayed is a [Source] that plays a track of a recording. Use [Replay].
 //
@@ -36,7 +49,8 @@ type ReplayOptions struct {
 //
 // Objects that the recording has as identities have no fields beside their name, namespace, UID
 // and version, and so no labels: a replay ignores selectors. When all has been played, it is
-// silent.
+// silent: it does not answer lists, nor anything if the last record is a failure, so that the
+// informer stays in the state in which it was recorded.
 //
 // One informer may use it, once. Done and Unplanned may be called from any goroutine.
 type Replayed[T Object] struct {
@@ -49,8 +63,8 @@ type Replayed[T Object] struct {
 	// The goroutine that calls List and Watch uses the rest.
 
 	next    int                // of track.Records
-	from    time.Time          // when the record at fromAt was played
-	fromAt  time.Duration      // as recorded
+	from    moment             // from which waits count
+	contact moment             // when the server last brought something
 	objects map[string]Item[T] // as they were at the record before next
 	version string             // that was reached there
 	listed  map[string]Item[T] // of a list whose last page has not been played
@@ -79,8 +93,12 @@ func Replay[T Object](
 	}
 	r := &Replayed[T]{
 		track: track, speed: o.Speed, done: make(chan struct{}), version: track.BaseVersion,
-		objects: map[string]Item[T]{}, from: time.Now(),
+		objects: map[string]Item[T]{}, from: moment{played: time.Now()},
 	}
+	if len(track.Records) > 0 {
+		r.from.recorded = track.Records[0].At
+	}
+	r.contact = r.from
 	var err error
 	if r.rest, err = replayDecoder(track, empty); err != nil {
 		return nil, fmt.Errorf("source: Replay of %s: %w", track, err)
@@ -112,15 +130,16 @@ func replayDecoder[T Object](t *tape.Track, empty func() T) (*REST[T], error) {
 	return decoder, nil
 }
 
-// Done is closed when all has been played, and the informer has taken it.
+// Done is closed when all has been played, with the silence at its end, and the informer has taken it.
 func (r *Replayed[T]) Done() <-chan struct{} { return r.done }
 
 // Unplanned returns the number of requests that were not those that were recorded. The first one is
-// not counted: it is that of an informer that had a cache when the recording begins.
+// not counted: it is that of an informer that had a cache when the recording begins. Requests after
+// the end of the recording are not counted either.
 func (r *Replayed[T]) Unplanned() int { return int(r.unplanned.Load()) }
 
 func (r *Replayed[T]) countUnplanned() {
-	if r.next > 0 {
+	if r.next > 0 && r.peek() != nil {
 		r.unplanned.Add(1)
 	}
 }
@@ -132,18 +151,55 @@ func (r *Replayed[T]) peek() *tape.Record {
 	return &r.track.Records[r.next]
 }
 
-func (r *Replayed[T]) begin(record *tape.Record) { r.from, r.fromAt = time.Now(), record.At }
+// moment is a time of a replay, and the time of the recording that it stands for.
+type moment struct {
+	played   time.Time
+	recorded time.Duration
+}
 
-func (r *Replayed[T]) wait(ctx context.Context, record *tape.Record) error {
-	due := r.from.Add(time.Duration(float64(record.At-r.fromAt) / r.speed))
-	left := time.Until(due)
-	if left <= 0 {
+func momentOf(record *tape.Record) moment { return moment{time.Now(), record.At} }
+
+// left returns how long a replay has to wait for a later time of the recording.
+func (m moment) left(at time.Duration, speed float64) time.Duration {
+	left := time.Duration(math.MaxInt64)
+	if wait := max(float64(at-m.recorded)/speed, 0); wait < math.MaxInt64 {
+		left = time.Duration(wait)
+	}
+	return left - time.Since(m.played)
+}
+
+// atLeast returns how long it has to wait for least to have passed, if it had in the recording. The
+// reader measures it from a little later.
+func (m moment) atLeast(least, at time.Duration) time.Duration {
+	if at-m.recorded < least {
+		return 0
+	}
+	return least + least/100 - time.Since(m.played)
+}
+
+// isOver reports whether a request is not answered because all has been played: see [Replayed].
+func (r *Replayed[T]) isOver(list bool) bool {
+	n := len(r.track.Records)
+	if n == 0 || r.next < n {
+		return false
+	}
+	switch r.track.Records[n-1].Kind {
+	case tape.Begun, tape.Page, tape.Listed, tape.Event:
+		return list
+	default:
+		return true
+	}
+}
+
+// wait returns the cause of ctx if that ends before d has passed.
+func wait(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
 		return nil
 	}
 	select {
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	case <-time.After(left):
+	case <-time.After(d):
 		return nil
 	}
 }
@@ -151,6 +207,9 @@ func (r *Replayed[T]) wait(ctx context.Context, record *tape.Record) error {
 // waitForReader waits until the reader ends the request.
 func (r *Replayed[T]) waitForReader(ctx context.Context) error {
 	if r.peek() == nil {
+		if err := wait(ctx, r.from.left(r.track.End, r.speed)); err != nil {
+			return err
+		}
 		select {
 		case <-r.done:
 		default:
@@ -168,21 +227,25 @@ func (r *Replayed[T]) request(op string) request {
 // List answers a request for a page.
 func (r *Replayed[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	active(o.OnActivity)
+	if r.isOver(o.Limit != 1) {
+		return Page[T]{}, r.request("list").fail(Connecting, r.waitForReader(ctx))
+	}
 	record := r.peek()
 	if record == nil || record.Kind != tape.List || !isSameList(record.More.Request, o) {
 		r.countUnplanned()
 		return r.present(o.IsCached), nil
 	}
 	r.next++
-	r.begin(record)
+	r.from = momentOf(record)
 	answer := r.peek()
 	if answer == nil || answer.Kind != tape.Page && answer.Kind != tape.Failed {
 		return Page[T]{}, r.request("list").fail(Connecting, r.waitForReader(ctx))
 	}
-	if err := r.answer(ctx, "list", answer); err != nil {
+	if err := r.answer(ctx, "list", answer, 0); err != nil {
 		return Page[T]{}, err
 	}
 	active(o.OnActivity)
+	r.contact = momentOf(answer)
 	page := Page[T]{
 		Version: answer.Version, Continue: answer.More.Continue, Remaining: answer.More.Remaining,
 	}
@@ -190,15 +253,18 @@ func (r *Replayed[T]) List(ctx context.Context, o ListOptions) (Page[T], error) 
 	return page, err
 }
 
-// answer waits for the answer of a request, and returns its error.
-func (r *Replayed[T]) answer(ctx context.Context, op string, answer *tape.Record) error {
+// answer waits for the answer of a request, at least for a time, and returns its error.
+func (r *Replayed[T]) answer(
+	ctx context.Context, op string, answer *tape.Record, atLeast time.Duration,
+) error {
 	r.next++
 	failed := answer.Kind == tape.Failed
-	if failed && slices.Contains(answer.More.Failure.Causes, byReader) {
+	if failed && r.speed == 1 && isReaders(answer.More.Failure) {
+		<-ctx.Done()
 		phase := Phase(answer.More.Failure.Phase)
-		return r.request(op).fail(phase, r.waitForReader(ctx))
+		return r.request(op).fail(phase, context.Cause(ctx))
 	}
-	if err := r.wait(ctx, answer); err != nil {
+	if err := wait(ctx, max(r.from.left(answer.At, r.speed), atLeast)); err != nil {
 		return r.request(op).fail(Connecting, err)
 	}
 	if failed {

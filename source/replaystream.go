@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -13,6 +14,9 @@ import (
 // Watch answers a request for a watch.
 func (r *Replayed[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) {
 	active(o.OnActivity)
+	if r.isOver(o.SendInitialEvents) {
+		return nil, r.request("watch").fail(Connecting, r.waitForReader(ctx))
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	s := &replayedStream[T]{Replayed: r, ctx: ctx, cancel: cancel, o: o}
 	record := r.peek()
@@ -28,25 +32,41 @@ func (r *Replayed[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], err
 		}
 		if record = r.peek(); record == nil || record.Kind != tape.Watch {
 			if record != nil {
-				r.begin(record)
+				r.from = momentOf(record)
 			}
+			s.began = r.from
 			return s, nil
 		}
 	}
 	r.next++
-	r.begin(record)
+	r.from = momentOf(record)
 	answer := r.peek()
 	if answer == nil || answer.Kind != tape.Begun && answer.Kind != tape.Failed {
 		defer cancel()
 		return nil, r.request("watch").fail(Connecting, r.waitForReader(ctx))
 	}
-	if err := r.answer(ctx, "watch", answer); err != nil {
+	var outage time.Duration
+	if r.isChecked() {
+		outage = r.contact.atLeast(leastOutage, answer.At)
+	}
+	if err := r.answer(ctx, "watch", answer, outage); err != nil {
 		cancel()
 		return nil, err
 	}
+	s.began, r.contact = momentOf(answer), momentOf(answer)
 	s.listing = record.More.Request.SendInitialEvents && o.SendInitialEvents
 	active(o.OnActivity)
 	return s, nil
+}
+
+// isChecked reports whether the recorded informer checked the server's version when a watch had
+// begun, of which the next record is the answer.
+func (r *Replayed[T]) isChecked() bool {
+	if r.next+1 >= len(r.track.Records) {
+		return false
+	}
+	then := &r.track.Records[r.next+1]
+	return then.Kind == tape.List && then.More.Request.Limit == 1
 }
 
 // skipToWatch skips lists up to the next watch, or to events of a watch that goes on. The objects
@@ -78,6 +98,7 @@ type replayedStream[T Object] struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	o       WatchOptions
+	began   moment
 	listing bool       // a recorded list is being streamed
 	pending []Event[T] // that Next returns first
 	batch   []Event[T]
@@ -129,15 +150,21 @@ func (s *replayedStream[T]) read() error {
 	case record == nil:
 		return s.request("watch").fail(Streaming, s.waitForReader(s.ctx))
 	case record.Kind == tape.Failed:
-		return s.answer(s.ctx, "watch", record)
-	case record.Kind != tape.Event && record.Kind != tape.Listed:
+		err := s.answer(s.ctx, "watch", record, s.began.atLeast(leastWatch, record.At))
+		if err == io.EOF {
+			s.contact = momentOf(record)
+		}
+		return err
+	}
+	if err := wait(s.ctx, s.from.left(record.At, s.speed)); err != nil {
+		return s.request("watch").fail(Streaming, err)
+	}
+	if record.Kind != tape.Event && record.Kind != tape.Listed {
 		s.unplanned.Add(1) // the recorded reader closed the watch here
 		return io.EOF
 	}
-	if err := s.wait(s.ctx, record); err != nil {
-		return s.request("watch").fail(Streaming, err)
-	}
 	active(s.o.OnActivity)
+	s.contact = momentOf(record)
 	for at := record.At; record != nil && record.At == at; record = s.peek() {
 		if record.Kind != tape.Event && record.Kind != tape.Listed {
 			break

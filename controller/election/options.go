@@ -26,7 +26,8 @@ type Options struct {
 	// Duration is the time for which others wait for a holder that does not renew, in whole
 	// seconds; 0 is 15 s, the minimum 1 s.
 	Duration time.Duration
-	// Renew is the time between renewals; 0 is a fifth of Duration, the maximum two fifths.
+	// Renew is the time between renewals; 0 is a fifth of Duration, the minimum 100 ms, the maximum
+	// two fifths.
 	Renew time.Duration
 	// Grace is the time in which lead must return once its context has ended; 0 is 20 s.
 	Grace time.Duration

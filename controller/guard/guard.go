@@ -19,6 +19,8 @@ const (
 	// defaultTimeout is the longest time for which kube-apiserver works on a write, even with a
 	// longer timeout.
 	defaultTimeout = 34 * time.Second
+	// longestTimeout stands for longer ones. Sums of those overflow.
+	longestTimeout = 365 * 24 * time.Hour
 	// defaultQPS is kube-controller-manager's.
 	defaultQPS = 20
 	// maxShadowBody bounds the part of a body that is recorded.
@@ -86,7 +88,7 @@ func New(config *rest.Config, o Options) (*Guard, error) {
 		return nil, errors.New("guard: the rest.Config is that of a guard: give the one from " +
 			"which that guard was made")
 	}
-	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.Timeout = min(cmp.Or(o.Timeout, defaultTimeout), longestTimeout)
 	o.QPS = cmp.Or(o.QPS, defaultQPS)
 	g := &Guard{o: o, config: rest.CopyConfig(config)}
 	var err error

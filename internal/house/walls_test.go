@@ -41,7 +41,7 @@ var (
 			tests: []string{"*"},
 		},
 		"internal/reflector": {
-			rooms:  []string{"internal/lograte", "health", "source", "internal/delta", "internal/slot"},
+			rooms:  []string{"internal/lograte", "health", "source", "internal/delta", "internal/slot", "internal/tape"},
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
@@ -222,6 +222,7 @@ var (
 		"internal/replicas":   {rooms: []string{"shard"}, tests: []string{"*"}},
 		"internal/mutants":    {rooms: []string{"internal/gen"}},
 		"internal/house":      {},
+		"contract":            {tests: []string{"*"}, dropIn: true},
 	}
 	// nowhere are client-go's own informers, which only the drop-ins import.
 	nowhere = []string{"k8s.io/client-go/tools/cache", "k8s.io/client-go/informers", "k8s.io/client-go/listers"}

@@ -17,6 +17,9 @@ const DefaultDuration = 15 * time.Second
 // DefaultGrace leaves time for the release within the 30 s that a kubelet gives a pod.
 const DefaultGrace = 20 * time.Second
 
+// leastRenew is the least time between renewals. A shorter one keeps the server busy.
+const leastRenew = 100 * time.Millisecond
+
 // MaxFailures is the number of failures in a row with the longest delay.
 const MaxFailures = 3
 
@@ -42,9 +45,9 @@ func (t Times) Check(options string) error {
 		return fmt.Errorf("%s.Duration is %v: give a second or more, or 0 for %v", options, t.Duration,
 			DefaultDuration)
 	}
-	if t.Renew < 0 || t.Renew > t.Duration*2/5 {
-		return fmt.Errorf("%s.Renew is %v: give at most two fifths of Duration, %v, or 0 for the default",
-			options, t.Renew, t.Duration*2/5)
+	if t.Renew != 0 && t.Renew < leastRenew || t.Renew > t.Duration*2/5 {
+		return fmt.Errorf("%s.Renew is %v: give at most two fifths of Duration, %v, and at least %v, or 0 "+
+			"for the default", options, t.Renew, t.Duration*2/5, leastRenew)
 	}
 	return nil
 }

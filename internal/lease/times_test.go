@@ -31,6 +31,7 @@ func TestTimesThatCannotBeUsedAreErrors(t *testing.T) {
 		{Duration: 900 * time.Millisecond}:                     "Options.Duration is 900ms: give a ",
 		{Duration: (math.MaxInt32 + 1) * time.Second}:          "Options.Duration is 596523h14m8s: ",
 		{Duration: time.Minute, Renew: -1}:                     "Options.Renew is -1ns: give at most",
+		{Duration: time.Minute, Renew: 1}:                      "Options.Renew is 1ns: give at most",
 		{Duration: time.Minute, Renew: 24*time.Second + 1}:     "two fifths of Duration, 24s",
 	} {
 		err := given.Check("Options")

@@ -87,7 +87,6 @@ func (r *Reflector[T]) wentBack(ctx context.Context, err error, stream *stream[T
 	stream.endSpan(ctx, err, true)
 	stream.close()
 	r.history.rewound = true
-	r.o.OnRewind()
 	if r.attempts.lists > 1 { // no watch has lasted since the last list
 		return r.retry(ctx, err, r.list())
 	}

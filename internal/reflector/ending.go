@@ -12,6 +12,7 @@ import (
 
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/tape"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -113,10 +114,7 @@ func classify(err error, begun bool) ending {
 }
 
 // isTorn reports whether the reflector ended a watch for this error.
-func isTorn(err error) bool {
-	return errors.Is(err, errOutlived) || errors.Is(err, errQuiet) || errors.Is(err, errSuspected) ||
-		errors.Is(err, errOlderList)
-}
+func isTorn(err error) bool { return errors.Is(err, tape.ErrTorn) }
 
 // isDecoding reports whether an answer could not be understood. Not every source returns a
 // source.Error.

@@ -21,7 +21,7 @@ var (
 	errSlotsCame = errors.New("slots came after the list or the watch had begun")
 	// errOlderList is a list of slots before the version that the watch had reached when it was
 	// asked for.
-	errOlderList = errors.New("the server listed an older state than the watch has reached")
+	errOlderList = tornError("the server listed an older state than the watch has reached")
 	// errNeedless ends the list of slots: Run has handed on a list with their objects, or that the
 	// server has no such resource, or the slots have gone.
 	errNeedless = errors.New("the list of slots is not needed any more")

@@ -132,9 +132,7 @@ func (r *Reflector[T]) endList(
 	h := &r.history
 	var rewind error
 	if consistent && !h.rewound { // otherwise a check has found it
-		if rewind = r.rewindIn(l, version); rewind != nil {
-			r.o.OnRewind()
-		}
+		rewind = r.rewindIn(l, version)
 	}
 	o := delta.ReplaceOptions{
 		Stays:      slices.Collect(maps.Values(l.stays)),
@@ -152,6 +150,9 @@ func (r *Reflector[T]) endList(
 			h.overtaken, h.rewound = true, consistent
 		}
 		return err
+	}
+	if o.NewHistory {
+		r.o.OnRewind()
 	}
 	h.position, h.absent = to, absence{}
 	h.recent.clear()

@@ -54,8 +54,8 @@ type Options[T any] struct {
 	// before the wait that follows. It must not block. With it, Logger receives failures at
 	// level Info instead of Warn.
 	OnFailure func(ended Step, err error)
-	// OnRewind is called when the server is found to have gone back, from Run's goroutine. It
-	// must not block.
+	// OnRewind is called when the list that begins the new history of a server which went back was
+	// handed on, from Run's goroutine. It must not block.
 	OnRewind func()
 	// Optional treats a resource that the server does not have as an empty collection: at once
 	// before the first list, and after a minute of that answer afterwards. Without it the last

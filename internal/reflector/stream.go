@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/tape"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -31,12 +32,19 @@ const (
 
 var (
 	// errOutlived is a watch that the server should have ended.
-	errOutlived = errors.New("the watch outlived the timeout it was opened with: " +
+	errOutlived = tornError("the watch outlived the timeout it was opened with: " +
 		"its connection is taken for dead")
 	// errQuiet is a watch that brings no bookmarks, or no more of them.
-	errQuiet = fmt.Errorf("the watch was quiet for %d times as long as between two "+
-		"bookmarks: its connection is taken for dead", quietPeriods)
+	errQuiet = tornError(fmt.Sprintf("the watch was quiet for %d times as long as between two "+
+		"bookmarks: its connection is taken for dead", quietPeriods))
 )
+
+// tornError is why the reflector ended a watch that it tears. A replay ends a watch with the text of
+// such an error and tape.ErrTorn.
+type tornError string
+
+func (e tornError) Error() string      { return string(e) }
+func (tornError) Is(target error) bool { return target == tape.ErrTorn }
 
 // idleTimer ends a request that brings nothing for too long.
 type idleTimer struct {

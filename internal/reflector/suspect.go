@@ -1,12 +1,9 @@
 package reflector
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // errSuspected is a watch that was ended by SuspectWatch.
-var errSuspected = errors.New("the server has shown another state than its watch, " +
+var errSuspected = tornError("the server has shown another state than its watch, " +
 	"which may be that of a server that lags: the watch is begun anew")
 
 // leastWatched is the least age of a watch that SuspectWatch ends.

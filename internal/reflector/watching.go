@@ -120,10 +120,10 @@ func (s *watching[T]) step(ctx context.Context) state[T] {
 func (s *watching[T]) close() { s.stream.close() }
 
 // lacksEnd reports whether the watch has passed the version at which an object was found absent,
-// without the end of the object.
+// without the end of the object. While the last event is a delete, others may follow at its version.
 func (s *watching[T]) lacksEnd() bool {
 	h := &s.history
-	if h.absent.key == "" || h.isOlder(h.version, h.absent.until) {
+	if h.absent.key == "" || h.isOlder(h.resume, h.absent.until) {
 		return false
 	}
 	return s.holds(h.absent.key, h.absent.uid)

@@ -9,7 +9,7 @@
 // # Algorithms
 //
 //  1. A write copies the texts and the data of a record into the newest segment, which has room for
-//     a 32nd of [Options.MaxBytes], or for one larger record.
+//     a 32nd of [Options.MaxBytes], at most for 1 MiB, or for one larger record.
 //  2. With a writer's first record in a segment, the ring asks the writer for the state of its
 //     cache. This is the base of the writer if the segment becomes its oldest one.
 //  3. When the segments are larger than MaxBytes, or the newest record of the oldest

@@ -2,6 +2,7 @@ package tape
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -163,6 +164,10 @@ func (m *More) texts() int {
 	return n
 }
 
+// ErrTorn is wrapped by the cause of a watch that its reader has ended because the watch was silent,
+// or contradicted what the reader knew. A replay ends such a watch with this error.
+var ErrTorn = errors.New("the watch was ended by its reader")
+
 // Collection describes the collection that a source reads.
 type Collection struct {
 	// Group, Version, Resource and Kind name the type, as far as they are known.
@@ -198,6 +203,9 @@ type Track struct {
 	Base        []Object
 	BaseVersion string
 	Records     []Record
+	// End is when the recording was made, as the records count time: after the last record there
+	// was silence until then.
+	End time.Duration
 }
 
 // Track returns the one track of an informer, or the only one if name is "".

@@ -25,6 +25,8 @@ const (
 	objectBytes = 4 << 10
 	// segments is the least number of segments of a full ring.
 	segments = 16
+	// maxRoom bounds the room of a segment, which is allocated with its first record.
+	maxRoom = 1 << 20
 )
 
 // Ring keeps the newest records.
@@ -73,7 +75,7 @@ type Writer struct {
 
 // New returns an empty ring.
 func New(o Options) *Ring {
-	room := int(o.MaxBytes / segments / 2) // bytes count twice
+	room := int(min(o.MaxBytes/segments/2, maxRoom)) // bytes count twice
 	return &Ring{o: o, began: time.Now(), room: room, writers: map[*Writer]bool{}}
 }
 

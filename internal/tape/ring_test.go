@@ -3,6 +3,7 @@ package tape
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -136,6 +137,17 @@ func TestLargeRecord(t *testing.T) {
 	if !records[0].LeftOut || records[0].Data != nil || records[1].LeftOut || len(records[1].Data) != 1<<18 {
 		t.Errorf("%t with %d bytes, %t with %d", records[0].LeftOut, len(records[0].Data),
 			records[1].LeftOut, len(records[1].Data))
+	}
+}
+
+// TestALargeRingIsAllocatedAsItIsNeeded writes a record to rings of any size.
+func TestALargeRingIsAllocatedAsItIsNeeded(t *testing.T) {
+	for _, most := range []int64{1 << 20, 1 << 30, math.MaxInt64} {
+		r, written := New(Options{MaxBytes: most, MaxAge: math.MaxInt64}), 0
+		newWriter(r, "a", &written).Write(Record{Kind: Event, Data: []byte("first")})
+		if n := cap(r.segments[0].buf); n > 1<<20 {
+			t.Errorf("of %d bytes, %d are allocated", most, n)
+		}
 	}
 }
 

@@ -2,8 +2,12 @@ package sharedinformer
 
 import "time"
 
-// minResyncPeriod is the least resync period of a handler, by client-go's rules.
-const minResyncPeriod = time.Second
+const (
+	// minResyncPeriod is the least resync period of a handler, by client-go's rules.
+	minResyncPeriod = time.Second
+	// minTimerPeriod is that of the resync timer. A shorter one keeps the processor busy.
+	minTimerPeriod = time.Millisecond
+)
 
 // decision is a decision of the resync timer: the handlers that were due, and the others. It
 // goes through the delta queue as a token.
@@ -55,6 +59,9 @@ func (i *Informer) periodLocked(requested time.Duration) time.Duration {
 func (i *Informer) startResyncs() time.Duration {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.resyncPeriod > 0 {
+		return max(i.resyncPeriod, minTimerPeriod)
+	}
 	return i.resyncPeriod
 }
 

@@ -3,6 +3,7 @@ package queue
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"time"
 )
@@ -71,7 +72,7 @@ func (s *schedule[R]) requeue(now int64, key string) {
 
 // hasten ends the wait of a failed key, but not before the first delay has passed.
 func (s *schedule[R]) hasten(i uint32, e *entry) {
-	earliest := e.since + int64(s.o.FirstDelay)
+	earliest := after(e.since, s.o.FirstDelay)
 	if due, ok := s.timers.due(i); ok && earliest < due {
 		s.timers.set(i, earliest)
 	}
@@ -251,7 +252,7 @@ func (s *schedule[R]) done(now int64, item Item[R], o Outcome) error {
 	}
 	s.timers.stop(i)
 	if o.Result == Succeed && o.After > 0 {
-		s.timers.set(i, now+int64(o.After))
+		s.timers.set(i, after(now, o.After))
 	}
 	s.rest(now, i)
 	return nil
@@ -298,7 +299,7 @@ func (s *schedule[R]) backOff(now int64, i uint32, o Outcome) {
 	e.band = min(e.band, Requeues)
 	s.note(e, Counted[R]{s.o.Retried, 1})
 	s.enter(now, i, BackingOff)
-	s.timers.set(i, now+int64(delay))
+	s.timers.set(i, after(now, delay))
 	switch {
 	case o.After > 0:
 		e.marks = firm
@@ -314,10 +315,18 @@ func (s *schedule[R]) delay(e *entry) time.Duration {
 	}
 	d := s.o.FirstDelay
 	for n := count(1); n < e.failures && d < s.o.MaxDelay; n++ {
-		d *= 2
+		d = time.Duration(after(int64(d), d))
 	}
 	d = min(d, s.o.MaxDelay)
-	return d + time.Duration(s.o.Jitter()*float64(d)/10)
+	return time.Duration(after(int64(d), time.Duration(s.o.Jitter()*float64(d)/10)))
+}
+
+// after returns the time that is d after another one, or the last one of all if that is later.
+func after(t int64, d time.Duration) int64 {
+	if int64(d) > math.MaxInt64-t {
+		return math.MaxInt64
+	}
+	return t + int64(d)
 }
 
 // reset forgets the failures of a key that has another object.

@@ -100,6 +100,9 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 	if err := checkKubeconfig(d.o.kubeconfig); err != nil {
 		return err // before the long creation of the objects
 	}
+	if err := checkAddress(d.o.page, cannotServePages); err != nil {
+		return err
+	}
 	began := time.Now()
 	if err := d.newServer(c); err != nil {
 		return err

@@ -99,7 +99,18 @@ func (o *recordOptions) check() (*flight.Recorder, error) {
 	if err != nil {
 		return nil, problem.Usage("--cut: %v", errors.Unwrap(err))
 	}
+	name, err := recorder.DumpFile(o.dir, "a check of the directory")
+	if err == nil {
+		err = os.Remove(name)
+	}
+	if err != nil {
+		return nil, unwritten(err)
+	}
 	return recorder, nil
+}
+
+func unwritten(err error) error {
+	return fmt.Errorf("the recording cannot be written: %w: choose another --dir", err)
 }
 
 // runRecord records like a watch that prints no changes.
@@ -125,7 +136,7 @@ func runRecord(
 func (w *watcher) writeRecording(reason string) error {
 	name, err := w.recorder.DumpFile(w.dir, reason)
 	if err != nil {
-		return fmt.Errorf("the recording cannot be written: %w: choose another --dir", err)
+		return unwritten(err)
 	}
 	return w.printer.screen.Print(name + "\n")
 }

@@ -98,7 +98,8 @@ func TestRecordRefused(t *testing.T) {
 	t.Parallel()
 	server := newCluster(t)
 	file := textFile(t, t.TempDir(), "file", "")
-	fails(t, recordArgs(t, server.url, file, "pods", "--for", "1s", "-q"), "the recording cannot be written", "choose another --dir")
+	fails(t, recordArgs(t, "http://127.0.0.1:1", file, "pods", "--for", "1s", "-q"), // before it asks the server
+		"the recording cannot be written", "choose another --dir")
 	server.RefuseStreamedLists(true)
 	server.Inject(apisim.Match{Verb: "list"}, apisim.Refuse(403, 0))
 	fails(t, recordArgs(t, server.url, t.TempDir(), "pods"), `may not list and watch pods in namespace "shop"`)

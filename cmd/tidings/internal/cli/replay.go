@@ -43,7 +43,8 @@ the same errors and silences, and print each change that their handlers receive,
 the end. With --top, replay shows these informers as "tidings top" does, until q, and prints their
 state then. A program writes recordings with package flight of Tidings.
 
-Waits after failures are those of the informers, whatever --speed says. Objects that the recording
+Waits after failures are those of the informers, whatever --speed says, and a watch that lasted for a
+second, or an outage of ten, does so at any speed. Objects that the recording
 has by their identity alone have no other fields.`,
 		Example: `  # as fast as it was recorded
   tidings replay tidings-20261123T101500Z-42.zip
@@ -68,7 +69,7 @@ has by their identity alone have no other fields.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.Float64Var(&o.speed, "speed", 1, "play so many times faster than recorded; 0 does not wait")
+	flags.Float64Var(&o.speed, "speed", 1, "play so many times faster than recorded; 0 waits only where it has to")
 	flags.StringVar(&o.page, "page", "",
 		"serve the pages of its informers at this address, as in localhost:8085, until Ctrl-C")
 	flags.BoolVar(&o.top, "top", false, "show its informers in the screens of the command top, until q")
@@ -86,6 +87,11 @@ func runReplay(ctx context.Context, c *common, file string, o replayOptions) err
 				"--page with `tidings top --once`")
 		}
 		r.logger, o.page = slog.New(slog.DiscardHandler), cmp.Or(o.page, anyPort)
+	}
+	if o.page != "" {
+		if err := checkAddress(o.page, cannotServePages); err != nil {
+			return err
+		}
 	}
 	recording, err := flight.Open(file)
 	if err != nil {
@@ -208,8 +214,8 @@ func (r *replay) time() string {
 	if math.IsInf(r.speed, 1) {
 		return ""
 	}
-	played := time.Duration(float64(time.Since(r.began)) * r.speed)
-	return fmt.Sprintf("%8s ", played.Round(100*time.Millisecond))
+	played := min(float64(time.Since(r.began))*r.speed, math.MaxInt64/2)
+	return fmt.Sprintf("%8s ", time.Duration(played).Round(100*time.Millisecond))
 }
 
 // finish waits until the recording was played and handled, and prints the states of the informers.
@@ -248,8 +254,12 @@ func (r *replay) showTop(ctx context.Context, c *common, pages string) error {
 func (r *replay) sayStates() error {
 	for i, informer := range r.informers {
 		h := informer.Health()
+		state := h.State
+		if n := len(h.Watch.History); n > 0 {
+			state = h.Watch.History[n-1].State // without the attempts after a failure
+		}
 		line := fmt.Sprintf("%s is %s with %d objects, after %d lists and %d watches",
-			h.Name, h.State, h.Objects, h.Lists, h.Watches)
+			h.Name, state, h.Objects, h.Lists, h.Watches)
 		if n := r.tracks[i].Unplanned(); n > 0 {
 			line += fmt.Sprintf("; requests that are not in the recording: %d", n)
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"os/exec"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -174,6 +175,14 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 	}()
 	if err := checkKubeconfig(o.kubeconfig); err != nil {
 		return err // before the load, which may take long
+	}
+	if err := checkAddress(o.listen, cannotListen); err != nil {
+		return err
+	}
+	if len(o.command) > 0 {
+		if _, err := exec.LookPath(o.command[0]); err != nil {
+			return cannotStart(o.command[0], err)
+		}
 	}
 	contents, err := s.load(ctx, o.load, c.streams.In, screen)
 	if ctx.Err() != nil {

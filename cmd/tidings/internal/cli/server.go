@@ -53,12 +53,7 @@ func (s *server) listen(address string, screen *view.Screen) (err error) {
 		s.url, err = s.Listen(address)
 	}
 	if err != nil {
-		reason := strings.TrimPrefix(err.Error(), fmt.Sprintf("apisim: cannot listen on %s: ", address))
-		if errno, ok := errors.AsType[syscall.Errno](err); ok {
-			reason = errno.Error()
-		}
-		return problem.Reworded(fmt.Sprintf("the API server cannot listen on %s: %s: "+
-			"choose another address with --listen, such as 127.0.0.1:8080", address, reason), err)
+		return cannotListen(address, err)
 	}
 	u, err := url.Parse(s.url)
 	if err != nil {
@@ -75,6 +70,25 @@ func (s *server) listen(address string, screen *view.Screen) (err error) {
 			"without credentials: --listen %s makes it private to this machine", s.url, anyPort))
 	}
 	return nil
+}
+
+// checkAddress returns an error for an address at which nothing can listen, before work that takes long.
+// because makes it one of the command line.
+func checkAddress(address string, because func(address string, err error) error) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return because(address, err)
+	}
+	return listener.Close()
+}
+
+func cannotListen(address string, err error) error {
+	reason := strings.TrimPrefix(err.Error(), fmt.Sprintf("apisim: cannot listen on %s: ", address))
+	if errno, ok := errors.AsType[syscall.Errno](err); ok {
+		reason = errno.Error()
+	}
+	return problem.Reworded(fmt.Sprintf("the API server cannot listen on %s: %s: "+
+		"choose another address with --listen, such as 127.0.0.1:8080", address, reason), err)
 }
 
 // String returns the address, and the address for this machine if it differs.
@@ -166,6 +180,11 @@ func rewordServer(prefix, hint string, err error) error {
 	return problem.Reworded(prefix+strings.TrimPrefix(err.Error(), "apisim: ")+hint, err)
 }
 
+func cannotServePages(address string, err error) error {
+	return problem.Reworded(fmt.Sprintf("the page cannot be served at %s: %v: choose another "+
+		"address with --page, such as %s", address, err, anyPort), err)
+}
+
 // servePages serves the pages of package debug at the address of the flag --page, until stop is
 // called.
 func servePages(address string, o debug.Options) (url string, stop func(), err error) {
@@ -176,8 +195,7 @@ func servePages(address string, o debug.Options) (url string, stop func(), err e
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		pages.Close()
-		return "", nil, problem.Reworded(fmt.Sprintf("the page cannot be served at %s: %v: choose another "+
-			"address with --page, such as %s", address, err, anyPort), err)
+		return "", nil, cannotServePages(address, err)
 	}
 	server := &http.Server{Handler: pages, ReadHeaderTimeout: stopTimeout}
 	served := make(chan struct{})

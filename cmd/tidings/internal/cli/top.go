@@ -158,13 +158,16 @@ func (o *topOptions) check(flags *pflag.FlagSet) error {
 }
 
 func runTop(cmd *cobra.Command, c *common, o topOptions, clusters *clusterFlags) error {
+	screen := c.screen()
+	if !o.once && !screen.Live() {
+		return problem.Usage("the output is no terminal: add --once to print the figures once")
+	}
 	ctx, stop := context.WithCancel(cmd.Context())
 	defer stop()
 	client, err := o.client(ctx, clusters)
 	if err != nil {
 		return err
 	}
-	screen := c.screen()
 	if o.once {
 		figures := client.Tables
 		if o.output == "json" {
@@ -175,9 +178,6 @@ func runTop(cmd *cobra.Command, c *common, o topOptions, clusters *clusterFlags)
 			return err
 		}
 		return screen.Print(text)
-	}
-	if !screen.Live() {
-		return problem.Usage("the output is no terminal: add --once to print the figures once")
 	}
 	err = top.Run(ctx, client, c.topOptions(screen, o.interval))
 	if ctx.Err() != nil {
