@@ -139,3 +139,30 @@ func TestS6_AddWhileAHandlerBlocks(t *testing.T) {
 		s.agree(l)
 	})
 }
+
+// TestP10_SlotsThatComeBackUnseen removes slots and adds them again while a handler that conflates
+// states is behind: objects that are as the handler knows them have not changed.
+func TestP10_SlotsThatComeBackUnseen(t *testing.T) {
+	withSlots(t, tidings.FactoryOptions{}, tidings.AllSlots(), func(s *slotted) {
+		s.have(4)
+		l := &ledger{w: s.world}
+		l.registration = s.probe.handle(l.Handle, tidings.HandlerOptions{
+			Policy: tidings.PolicyConflateState, Limit: 1,
+		})
+		s.start()
+		l.Block()
+		defer l.Unblock()
+		s.update("o000", "1")
+		synctest.Wait()
+		s.slots.Remove(tidings.AllSlots())
+		synctest.Wait()
+		s.must(s.slots.Add(s.ctx, tidings.AllSlots()))
+		synctest.Wait()
+		l.Unblock()
+		synctest.Wait()
+		s.agree(l)
+		if wrong := l.Wrong(); len(wrong) > 0 {
+			s.Error(wrong)
+		}
+	})
+}

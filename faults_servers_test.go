@@ -190,6 +190,20 @@ func faultsOfRewinds() []faultRow {
 				w.after(10 * time.Second)
 			}),
 	}
+	// The watch that follows the restart lasts, and brings nothing. When it is cut, the server has
+	// passed the version that was reached.
+	passed := row("Rewind within ten seconds, and versions that grow beyond", "CutConnections",
+		func(w *world, restore func()) {
+			restore()
+			w.haveNamespaces("elsewhere")
+			w.after(5 * time.Second)
+			for n := range 60 {
+				w.createIn("elsewhere", fmt.Sprint("x", n), "1")
+			}
+			w.server.CutConnections()
+			w.after(11 * time.Minute)
+		})
+	rows = append(rows, passed)
 	// Silence leads to a look at the server's version, which leads to a list. That list begins
 	// a new history: the cache takes all of it.
 	for form, o := range streamedAndPaged {

@@ -29,6 +29,7 @@ type faultRow struct {
 	// kinds are the kinds of informer that it is for; nil is all. Typed and metadata
 	// informers read protobuf, dynamic ones JSON.
 	kinds []string
+	slots bool // it is about slots; the others are run with slots and without them
 	test  func(w *world)
 	// elsewhere is a test that proves it, in the place of test.
 	elsewhere func(*testing.T)
@@ -48,7 +49,8 @@ var streamedAndPaged = map[string]tidings.FactoryOptions{"streamed": {}, "in pag
 // faultRows has a row, at least, for each fault that apisim knows.
 func faultRows() []faultRow {
 	return slices.Concat(faultsOfRequests(), faultsOfStatuses(), faultsThatEndWatches(),
-		faultsOfWatches(), faultsOfLists(), faultsOfServers(), faultsOfRewinds())
+		faultsOfWatches(), faultsOfLists(), faultsOfServers(), faultsOfRewinds(),
+		faultsOfParts())
 }
 
 // TestFaults runs the tests of the rows that have one of their own.
@@ -62,18 +64,27 @@ func TestFaults(t *testing.T) {
 			if row.selection != nil {
 				selection = *row.selection
 			}
-			for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-				if row.kinds != nil && !slices.Contains(row.kinds, kind) {
-					continue
-				}
-				t.Run(kind, func(t *testing.T) {
+			run := func(name, kind string, selection tidings.Selection) {
+				t.Run(name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						w := newWorld(t, kinds[kind], row.options, apisim.Options{})
 						defer w.end()
+						w.slots = selection.Slots
 						w.probe = w.ask(t, w.factory, selection)
 						row.test(w)
 					})
 				})
+			}
+			for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+				if row.kinds != nil && !slices.Contains(row.kinds, kind) {
+					continue
+				}
+				if !row.slots {
+					run(kind, kind, selection)
+				}
+				divided := selection
+				divided.Slots = tidings.NewSlots(tidings.ByUID, tidings.AllSlots())
+				run(kind+" with slots", kind, divided)
 			}
 		})
 	}

@@ -110,6 +110,9 @@ func faultsOfWatches() []faultRow {
 		// The watch is resumed from the last event, not from the list.
 		{name: "CutAfter an event", covers: "CutAfter", test: cutAfter},
 		{name: "Expire within a cut", covers: "Expire", test: expireCut},
+		// A check that does not find an object, and deletes of one version that come one by one, are
+		// of one history.
+		{name: "Expire during an outage", covers: "Expire Stall", test: expireDuringOutage},
 		// Those whose versions are gone together do not list together.
 		{name: "Fail all watches of a fleet with 410", covers: "Fail",
 			elsewhere: TestP18_FleetIsPolite},
@@ -174,6 +177,22 @@ func expireCut(w *world) {
 	w.settle()
 	l.agrees()
 	l.lists(1)
+}
+
+// expireDuringOutage deletes objects at one version while the server is out of reach. The watch that
+// follows brings the first delete, and the others later.
+func expireDuringOutage(w *world) {
+	l := w.has("a", "b", "c")
+	l.Take()
+	w.server.SetAvailable(false)
+	w.must(w.server.Expire(context.Background(), configMaps, "default", "a", "b", "c"))
+	w.after(time.Minute)
+	w.inject(firstWatch, apisim.Stall(2, 5*time.Second))
+	w.server.SetAvailable(true)
+	w.settle()
+	l.agrees()
+	l.lists(1)
+	l.receives("Deleted default/a 1", "Deleted default/b 1", "Deleted default/c 1")
 }
 
 // duplicated sends every event twice: adds, updates, deletes and bookmarks, and those of

@@ -36,6 +36,14 @@ func (l *lives) close() {
 	}
 	l.drain("Run", l.runs, nil, tidings.ErrHandlersStuck)
 	l.drain("a wait", l.waits, nil, tidings.ErrNotStarted, tidings.ErrStopped, tidings.ErrReleased)
+	for _, done := range l.adds {
+		select {
+		case err := <-done:
+			l.note("Add: %v", err)
+		default:
+			l.Error("an Add of slots has not returned")
+		}
+	}
 	time.Sleep(time.Hour)
 	if n := len(l.server.Requests()); n != requests {
 		l.Errorf("%d requests after the end", n-requests)

@@ -49,7 +49,9 @@ func (l *lives) step() {
 		}
 	case n < 60:
 		l.waitForAll()
-	case n < 61 && l.chance(30):
+	case n < 63:
+		l.moveSlots()
+	case n < 64 && l.chance(30):
 		l.shutdown()
 	case len(l.handles) > 0:
 		l.use(l.handles[l.random.IntN(len(l.handles))])
@@ -90,7 +92,9 @@ func (l *lives) askFor() {
 		l.wants("For after Shutdown", errOf(tidings.For[*corev1.ConfigMap](l.factory, s.selection)), tidings.ErrStopped)
 		return
 	}
-	switch l.random.IntN(5) {
+	switch l.random.IntN(6) {
+	case 5:
+		s.selection.Slots = l.slots
 	case 0:
 		s.namespaces = []string{"default"}
 	case 1:
@@ -267,12 +271,29 @@ func (l *lives) wait(h *handle) {
 // compareReached compares a cache that has reached the last write. A delete has a version
 // of its own that the model does not know.
 func (l *lives) compareReached(h *handle, what string) {
+	if h.selection.Slots != nil {
+		return // slots may be on their way
+	}
 	got, want := h.probe.state(), l.expected(h.subject)
 	for key, state := range want {
 		if got[key] != state {
 			l.Errorf("%s: %s is %q in the cache, want %q", what, key, got[key], state)
 		}
 	}
+}
+
+// moveSlots adds or removes slots. An Add may fail, and has to return.
+func (l *lives) moveSlots() {
+	set := randomSlots(l.random)
+	if l.chance(40) {
+		l.note("remove slots %v", set)
+		l.slots.Remove(set)
+		return
+	}
+	l.note("add slots %v", set)
+	done := make(chan error, 1)
+	go func() { done <- l.slots.Add(l.ctx, set) }()
+	l.adds = append(l.adds, done)
 }
 
 // beside has something wait while the schedule goes on.

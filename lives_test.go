@@ -16,6 +16,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/internal/seeds"
 	"github.com/tidings-go/tidings/source"
 )
@@ -24,7 +25,7 @@ var livesSeeds = seeds.New("lives", "TestLives", 300)
 
 // TestLives leads a factory and informers without one through random lives: asked for,
 // started, stopped, started for another term, run by a handle, released, shut down, with
-// handlers, namespaces and waits at any point. A model knows which of them live, and the result of
+// handlers, namespaces, slots and waits at any point. A model knows which of them live, and the result of
 // each call. An informer that reports that it is synced has to be synced, one that has stopped
 // calls no handler and asks no server, every wait ends, and no goroutine is left.
 func TestLives(t *testing.T) {
@@ -69,6 +70,8 @@ type lives struct {
 	handles []*handle
 	runs    []chan error // of Run of handles
 	waits   []chan error // of waits that the schedule goes on beside
+	slots   *tidings.Slots
+	adds    []chan error // of additions of slots
 	shut    bool         // the factory was shut down
 	hung    bool         // a handler took longer than the grace of a stop, perhaps
 
@@ -105,7 +108,7 @@ type subject struct {
 }
 
 func (s *subject) key() string {
-	return fmt.Sprint(s.kind, s.namespaces, s.selection.Labels, s.selection.Transform != nil)
+	return fmt.Sprint(s.kind, s.namespaces, s.selection.Labels, s.selection.Transform != nil, s.selection.Slots != nil)
 }
 
 // add has the factory make a subject. Those that have ended and were asked for so are
@@ -184,6 +187,7 @@ func newLives(t *testing.T, seed uint64) *lives {
 	l := &lives{
 		world: newWorld(t, nil, o, apisim.Options{BookmarkInterval: 10 * time.Second}), random: random,
 		current: map[string]*subject{}, objects: map[string]bool{}, version: "1",
+		slots: tidings.NewSlots(tidings.ByUID, half(0)),
 	}
 	l.slow = tidings.NewTransform(func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
 		time.Sleep(3 * time.Second)
@@ -262,6 +266,9 @@ func (l *lives) expected(s *subject) map[string]string {
 	state := l.serverStateOf(namespaces...)
 	if s.selection.Labels != "" {
 		maps.DeleteFunc(state, func(_, state string) bool { return label(state) != "1" })
+	}
+	if s.selection.Slots != nil {
+		maps.DeleteFunc(state, func(_, state string) bool { return !l.slots.Has(follow.UID(state), "") })
 	}
 	return state
 }

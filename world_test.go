@@ -28,6 +28,7 @@ type world struct {
 	factory   *tidings.Factory
 	ask       askFor
 	probe     probe
+	slots     *tidings.Slots // of the probe; nil if it has all
 	stop      context.CancelFunc
 	ctx       context.Context
 	gate      gate

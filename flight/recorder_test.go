@@ -25,7 +25,7 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for says, o := range map[string]flight.Options{
-		"Options.Dir cannot be written": {Dir: file},
+		"Options.Dir cannot be written":                        {Dir: file},
 		"Options.MaxBytes is 1000: give 1048576 to 1073741824": {MaxBytes: 1000},
 		"Options.MaxBytes is -1":                               {MaxBytes: -1},
 		"Options.MaxBytes is 9223372036854775807":              {MaxBytes: math.MaxInt64},

@@ -241,6 +241,33 @@ func relistIsOneStep(r *rig) {
 	}
 }
 
+// oldList changes objects while the answer to a list is on its way.
+func oldList(r *rig) {
+	for n := range 4 {
+		r.create(fmt.Sprintf("object-%d.0", n))
+	}
+	r.start()
+	held, proceed := r.gate.holdLists()
+	r.offline(func() {
+		r.remove("object-0.0")
+		r.update("object-1.0")
+	})
+	r.await("P08", func() string {
+		if held() == 0 {
+			return "the informer has not listed"
+		}
+		return ""
+	})
+	r.settle() // the server has answered
+	r.update("object-1.0")
+	r.remove("object-2.0")
+	r.remove("object-3.0")
+	r.create("object-3.0")
+	r.create("object-0.0")
+	proceed()
+	r.agree("P08")
+}
+
 func deletesFirst(events []follow.Event) bool {
 	return slices.IsSortedFunc(events, func(a, b follow.Event) int {
 		switch {

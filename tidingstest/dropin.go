@@ -150,13 +150,15 @@ func (d dropIn) AddHandler(
 			handle(e)
 		},
 		DeleteFunc: func(obj any) {
-			tombstone, isTombstone := obj.(cache.DeletedFinalStateUnknown)
-			if isTombstone {
-				obj = tombstone.Obj
+			e := Event{Type: tidings.Deleted}
+			switch last := obj.(type) {
+			case cache.DeletedFinalStateUnknown:
+				obj, e.Tombstone = last.Obj, true
+			case cache.Moved:
+				obj, e.Tombstone, e.Moved = last.Object, true, true
 			}
-			handle(Event{
-				Type: tidings.Deleted, Tombstone: isTombstone, Old: obj.(tidings.Object),
-			})
+			e.Old = obj.(tidings.Object)
+			handle(e)
 		},
 	}, cache.HandlerOptions{ResyncPeriod: &o.Resync})
 	if err != nil {

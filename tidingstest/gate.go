@@ -22,6 +22,8 @@ type gate struct {
 	forgotten string // watches from versions before it receive 410 Gone
 	answer    func(*http.Request) *http.Response
 	onList    func()
+	oldLists  chan struct{} // holds back the answers to lists until it is closed; nil does not
+	heldBack  int           // answers to lists that it has held back
 	open      map[*answerBody]struct{}
 	requests  int // that were sent
 	begun     int // lists, streamed or in pages
@@ -43,7 +45,7 @@ func (p *gatedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // roundTrip sends a request on, unless the gate is in its way.
 func (g *gate) roundTrip(r *http.Request, next http.RoundTripper) (*http.Response, error) {
-	answer, err := g.admit(r)
+	answer, lists, err := g.admit(r)
 	if answer != nil || err != nil {
 		return answer, err
 	}
@@ -51,6 +53,10 @@ func (g *gate) roundTrip(r *http.Request, next http.RoundTripper) (*http.Respons
 	body := &answerBody{gate: g, ctx: ctx, cancel: cancel}
 	g.mu.Lock()
 	g.open[body] = struct{}{}
+	if lists && g.oldLists != nil {
+		body.stalled = g.oldLists
+		g.heldBack++
+	}
 	g.mu.Unlock()
 	answer, err = next.RoundTrip(r.WithContext(ctx))
 	if err != nil {
@@ -66,14 +72,15 @@ func (g *gate) roundTrip(r *http.Request, next http.RoundTripper) (*http.Respons
 	return answer, nil
 }
 
-// admit counts a request, and answers or refuses it if it must not reach the server.
-func (g *gate) admit(r *http.Request) (*http.Response, error) {
+// admit counts a request, and answers or refuses it if it must not reach the server. It reports whether
+// the request begins a list.
+func (g *gate) admit(r *http.Request) (answer *http.Response, lists bool, err error) {
 	query := r.URL.Query()
 	version := query.Get("resourceVersion")
 	watches := query.Get("watch") != "" && query.Get("watch") != "false"
 	streams := query.Get("sendInitialEvents") == "true"
 	looks := query.Get("limit") == "1" // a list of one object, which only asks for the server's version
-	lists := (!watches || streams) && query.Get("continue") == "" && !looks
+	lists = (!watches || streams) && query.Get("continue") == "" && !looks
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.requests++
@@ -81,23 +88,23 @@ func (g *gate) admit(r *http.Request) (*http.Response, error) {
 		g.begun++
 	}
 	if g.shut {
-		return nil, errCut
+		return nil, lists, errCut
 	}
 	if g.answer != nil {
-		if answer := g.answer(r); answer != nil {
-			return answer, nil
+		if answer = g.answer(r); answer != nil {
+			return answer, lists, nil
 		}
 	}
 	if watches && !streams && g.forgotten != "" && version != "" {
 		order, err := resourceversion.CompareResourceVersion(version, g.forgotten)
 		if err == nil && order < 0 {
-			return refusal(r, http.StatusGone, metav1.StatusReasonExpired, 0), nil
+			return refusal(r, http.StatusGone, metav1.StatusReasonExpired, 0), lists, nil
 		}
 	}
 	if lists && g.onList != nil {
 		g.onList()
 	}
-	return nil, nil
+	return nil, lists, nil
 }
 
 // refusal answers a request with a status.
@@ -152,6 +159,21 @@ func (g *gate) stall() (proceed func()) {
 		}
 	})
 	return func() { close(stalled) }
+}
+
+// holdLists holds back the answers to lists that begin from now on. The returned functions tell how many
+// are held back, and let them go on.
+func (g *gate) holdLists() (held func() int, proceed func()) {
+	stalled := make(chan struct{})
+	g.change(func() { g.oldLists, g.heldBack = stalled, 0 })
+	held = func() (n int) {
+		g.change(func() { n = g.heldBack })
+		return n
+	}
+	return held, func() {
+		g.change(func() { g.oldLists = nil })
+		close(stalled)
+	}
 }
 
 // lists returns the number of lists that were begun.

@@ -58,6 +58,32 @@ func (r *rig) refuse(code int, reason metav1.StatusReason) {
 	})
 }
 
+// refusedNamespace refuses the requests for one of several namespaces.
+func refusedNamespace(r *rig) {
+	r.create("a.0")
+	r.create("b")
+	r.start()
+	first, second := r.namespaces[0], r.namespaces[1]
+	r.gate.change(func() {
+		r.gate.answer = func(request *http.Request) *http.Response {
+			if !strings.Contains(request.URL.Path+"/", "/namespaces/"+second+"/") {
+				return nil
+			}
+			return refusal(request, http.StatusForbidden, metav1.StatusReasonForbidden, 0)
+		}
+	})
+	r.gate.cut()
+	r.update("b")
+	r.update("a.0")
+	r.create("c.0")
+	r.await("P13", func() string {
+		return differ("the cache of the other namespace", r.cached(first), r.world(first))
+	})
+	r.awaitState(tidings.StateForbidden)
+	r.gate.change(func() { r.gate.answer = nil })
+	r.agree("P13")
+}
+
 func (r *rig) awaitState(state tidings.State) {
 	r.Helper()
 	r.await("P13", func() string {

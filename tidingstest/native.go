@@ -84,7 +84,8 @@ func (n native[T]) AddHandler(
 ) (Registration, error) {
 	r, err := n.Informer.AddHandler(tidings.HandlerFunc[T](func(e tidings.Event[T]) {
 		general := Event{
-			Type: e.Type, Initial: e.Initial, Tombstone: e.Tombstone, Resync: e.Resync,
+			Type: e.Type, Initial: e.Initial, Tombstone: e.Tombstone, Moved: e.Moved,
+			Resync: e.Resync,
 		}
 		if e.Type != tidings.Added {
 			general.Old = e.Old

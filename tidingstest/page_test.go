@@ -33,8 +33,11 @@ func rows() string {
 			table.WriteString(mutations)
 		}
 		kinds := "all"
-		if test.needs&needNative != 0 {
+		switch {
+		case test.needs&needNative != 0:
 			kinds = "native"
+		case test.needs&needSeveral != 0:
+			kinds = "of several namespaces"
 		}
 		servers := "`apisim`, real"
 		switch {

@@ -118,13 +118,15 @@ const (
 	needBackup
 	// needNative is an informer of package tidings.
 	needNative
+	// needSeveral is an informer of several namespaces.
+	needSeveral
 	// needAlone is that no other test runs, as the server or the process is changed.
 	needAlone
 )
 
 // suits reports whether a test makes sense for a kind.
 func (t test) suits(k Kind) bool {
-	return (t.needs&needNative == 0 || !k.DropIn) && (t.needs&^(needNative|needAlone) == 0 || !k.Fake)
+	return (t.needs&needNative == 0 || !k.DropIn) && (t.needs&needSeveral == 0 || k.Namespaces > 1) && (t.needs&^(needNative|needAlone) == 0 || !k.Fake)
 }
 
 // lacks returns the missing fields for the given needs, "" if none is missing.

@@ -30,6 +30,7 @@ func tests() []test {
 		{name: "P07_SyncedAfterTheInitialSet", run: syncedAfterInitialSet},
 		{name: "P07_EmptyCollectionSyncs", run: emptySyncs},
 		{name: "P08_RelistIsOneStep", needs: needGate, run: relistIsOneStep},
+		{name: "P08_ListThatIsOldWhenItArrives", needs: needGate, run: oldList},
 		{name: "P08_RelistsUnderLoad", needs: needGate, run: relistsUnderLoad},
 		{name: "P09_NothingFollowsTheStop", run: nothingFollowsTheStop},
 		{name: "P09_RemovedHandler", run: removedHandler},
@@ -44,6 +45,10 @@ func tests() []test {
 			set: func(s *Setting) { s.Resync = resyncPeriod },
 		},
 		{name: "P13_RefusalsAreSeenAndHeal", needs: needGate, run: refusalsHeal},
+		{
+			name:  "P13_RefusedNamespaceHoldsUpNoOther",
+			needs: needGate | needSeveral, run: refusedNamespace,
+		},
 		{name: "P13_HealthFollowsTheWatch", needs: needGate, run: healthFollows},
 		{name: "P14_CacheHoldsTheWriteAfterWaitFor", needs: needNative, run: readYourWrites},
 		{name: "P15_SilentConnectionIsNoticed", needs: needGate | needBubble, run: silenceIsNoticed},

@@ -77,12 +77,8 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	describe := o.Describe // and no other option: the log outlives the cache
-	uid := func(obj T) string {
-		_, uid := describe(obj)
-		return uid
-	}
-	c.log = fanout.New(fanout.Options[T]{Name: c.Lifecycle.Name, UID: uid})
+	// No other option: the log outlives the cache.
+	c.log = fanout.New(fanout.Options[T]{Name: c.Lifecycle.Name, Describe: o.Describe})
 	return c, nil
 }
 

@@ -32,20 +32,20 @@ type open[T any] struct {
 //
 // It is guarded by Subscription.mu.
 type backlog[T any] struct {
-	policy  Policy
-	uid     func(T) string
-	head    *pending[T]
-	tail    *pending[T]
-	keys    map[string]open[T]
-	count   int    // notifications in the list
-	initial int    // of these, adds of an initial set
-	unseen  int    // whole lifetimes in the list
-	folded  uint64 // notifications folded into another or left out
-	leftOut uint64 // incarnations left out
+	policy   Policy
+	describe func(T) (version, uid string) // nil: there is one incarnation
+	head     *pending[T]
+	tail     *pending[T]
+	keys     map[string]open[T]
+	count    int    // notifications in the list
+	initial  int    // of these, adds of an initial set
+	unseen   int    // whole lifetimes in the list
+	folded   uint64 // notifications folded into another or left out
+	leftOut  uint64 // incarnations left out
 }
 
-func newBacklog[T any](policy Policy, uid func(T) string) *backlog[T] {
-	return &backlog[T]{policy: policy, uid: uid, keys: make(map[string]open[T])}
+func newBacklog[T any](policy Policy, describe func(T) (version, uid string)) *backlog[T] {
+	return &backlog[T]{policy: policy, describe: describe, keys: make(map[string]open[T])}
 }
 
 // add takes a notification in, at the end or by folding.
@@ -131,7 +131,12 @@ func (b *backlog[T]) foldPresent(p *pending[T], n *change.Change[T]) {
 		b.leaveOut(p)
 		p.fresh = !b.isKnown(p, n.New)
 	case p.Type == change.Deleted:
-		p.fresh = !b.isKnown(p, n.New)
+		if p.fresh = !b.isKnown(p, n.New); !p.fresh && b.isSeen(p, n.New) { // it has come back as it was
+			delete(b.keys, n.Key)
+			b.unlink(p)
+			b.folded += 2
+			return
+		}
 	}
 	if p.Type != change.Added {
 		p.Type = change.Updated
@@ -143,7 +148,19 @@ func (b *backlog[T]) foldPresent(p *pending[T], n *change.Change[T]) {
 // isKnown reports whether a state is of the incarnation that the handler knows. An object that has left
 // the selection or its slot comes back with the same UID.
 func (b *backlog[T]) isKnown(p *pending[T], state T) bool {
-	return p.Type != change.Added && b.uid != nil && b.uid(state) != "" && b.uid(state) == b.uid(p.Old)
+	if p.Type == change.Added || b.describe == nil {
+		return false
+	}
+	_, uid := b.describe(state)
+	_, known := b.describe(p.Old)
+	return uid != "" && uid == known
+}
+
+// isSeen reports whether a state of the incarnation that the handler knows is the one that it saw last.
+func (b *backlog[T]) isSeen(p *pending[T], state T) bool {
+	version, _ := b.describe(state)
+	seen, _ := b.describe(p.Old)
+	return version != "" && version == seen
 }
 
 // leaveOut counts the incarnation that ends before the handler saw it.
@@ -241,5 +258,10 @@ func (b *backlog[T]) unlink(p *pending[T]) {
 
 // incarnationStays reports whether both states of an update are of one incarnation.
 func (b *backlog[T]) incarnationStays(n *change.Change[T]) bool {
-	return b.uid == nil || b.uid(n.Old) == b.uid(n.New)
+	if b.describe == nil {
+		return true
+	}
+	_, before := b.describe(n.Old)
+	_, now := b.describe(n.New)
+	return before == now
 }

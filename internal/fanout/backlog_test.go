@@ -13,7 +13,7 @@ import (
 // fold puts actions into a backlog, with a take of n notifications for each
 // negative one, and returns the handler that received it and the truth.
 func fold(t interface{ Fatal(...any) }, policy Policy, script []byte) {
-	c, w, b := newCluster(), newWitness(), newBacklog[*object](policy, uidOf)
+	c, w, b := newCluster(), newWitness(), newBacklog[*object](policy, describe)
 	takes := func(n int) {
 		run, _ := b.take(make([]change.Change[*object], 0, n))
 		for _, n := range run {
@@ -102,7 +102,7 @@ func FuzzFold(f *testing.F) {
 // folded returns the notifications that a handler receives after a sequence of them for one key
 // "a", each written as add 1, update 1→2, …
 func folded(policy Policy, notifications ...change.Change[*object]) []string {
-	b := newBacklog[*object](policy, uidOf)
+	b := newBacklog[*object](policy, describe)
 	for i := range notifications {
 		notifications[i].Key = "a"
 		b.add(&notifications[i])
@@ -196,7 +196,7 @@ func TestP10_CountsWhatWasNotSeen(t *testing.T) {
 			}
 		}
 	}
-	b := newBacklog[*object](ConflateUpdates, uidOf)
+	b := newBacklog[*object](ConflateUpdates, describe)
 	lifetimes(b)
 	if b.unseen != 10 || b.count != 30 || b.leftOut != 0 {
 		t.Errorf("ConflateUpdates: unseen %d, pending %d, left out %d, want 10, 30, 0", b.unseen, b.count, b.leftOut)
@@ -205,7 +205,7 @@ func TestP10_CountsWhatWasNotSeen(t *testing.T) {
 	if b.unseen != 9 {
 		t.Errorf("after the first add was taken: unseen %d, want 9", b.unseen)
 	}
-	b = newBacklog[*object](ConflateState, uidOf)
+	b = newBacklog[*object](ConflateState, describe)
 	lifetimes(b)
 	if b.unseen != 0 || b.count != 0 || b.leftOut != 10 {
 		t.Errorf("ConflateState: unseen %d, pending %d, left out %d, want 0, 0, 10", b.unseen, b.count, b.leftOut)
@@ -219,7 +219,7 @@ func TestP10_CountsWhatWasLeftOutInBetween(t *testing.T) {
 		"delete and add": {{Type: change.Deleted, Old: seen, New: seen}, {Type: change.Added, New: x}},
 		"update":         {{Type: change.Updated, Old: seen, New: seen}, {Type: change.Updated, Old: seen, New: x}},
 	} {
-		b := newBacklog[*object](ConflateState, uidOf)
+		b := newBacklog[*object](ConflateState, describe)
 		for _, n := range append(begin, change.Change[*object]{Type: change.Updated, Old: x, New: y}) {
 			b.add(&n)
 		}
@@ -231,7 +231,7 @@ func TestP10_CountsWhatWasLeftOutInBetween(t *testing.T) {
 
 // An update goes on folding when the add before it has been taken.
 func TestP10_FoldsBehindATakenAdd(t *testing.T) {
-	b := newBacklog[*object](ConflateUpdates, uidOf)
+	b := newBacklog[*object](ConflateUpdates, describe)
 	states := []*object{{"x", 0}, {"x", 1}, {"x", 2}}
 	b.add(&change.Change[*object]{Type: change.Added, New: states[0]})
 	b.add(&change.Change[*object]{Type: change.Updated, Old: states[0], New: states[1]})

@@ -46,7 +46,7 @@ func BenchmarkNotification(b *testing.B) {
 }
 
 func benchmarkNotification(b *testing.B, handlers, size int) {
-	l := started(Options[*object]{UID: uidOf})
+	l := started(Options[*object]{Describe: describe})
 	defer l.Close()
 	var seen sync.WaitGroup
 	batch := updates(size)
@@ -104,7 +104,7 @@ func BenchmarkPing(b *testing.B) {
 func BenchmarkStuck(b *testing.B) {
 	for _, policy := range []Policy{ConflateUpdates, ConflateState} {
 		b.Run(policy.String(), func(b *testing.B) {
-			l := started(Options[*object]{UID: uidOf})
+			l := started(Options[*object]{Describe: describe})
 			release := make(chan struct{})
 			s, err := l.Subscribe(func(change.Change[*object]) { <-release }, nil, SubscriptionOptions{Policy: policy})
 			if err != nil {

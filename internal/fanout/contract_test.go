@@ -26,7 +26,7 @@ type rig struct {
 func inBubble(t *testing.T, test func(t *testing.T, r *rig)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		r := &rig{t: t, cluster: newCluster(), log: started(Options[*object]{UID: uidOf})}
+		r := &rig{t: t, cluster: newCluster(), log: started(Options[*object]{Describe: describe})}
 		defer r.log.Close()
 		test(t, r)
 	})

@@ -18,10 +18,10 @@ type Options[T any] struct {
 	// Name returns the name of the collection, for labels and the value of a panic. Nil is no name. It
 	// must not refer to the cache.
 	Name func() string
-	// UID tells the incarnations of a key apart. Nil: all states of a key are of
-	// one incarnation. It is called with the log's locks held, and only for a
-	// backlog that is being folded: it must be a pure function of the object.
-	UID func(T) string
+	// Describe returns the version of a state and the UID of its incarnation, "" where it has none.
+	// Nil: all states of a key are of one incarnation. It is called with the log's locks held, and
+	// only for a backlog that is being folded: it must be a pure function of the object.
+	Describe func(T) (version, uid string)
 }
 
 // Log delivers every change to any number of handlers, in order. It keeps only
@@ -31,9 +31,9 @@ type Options[T any] struct {
 // Publish, MarkSynced, Replay and AwaitRoom are for one publisher, which calls them one at a time;
 // everything else is for any goroutine.
 type Log[T any] struct {
-	name  func() string
-	uid   func(T) string
-	epoch time.Time // time stamps of readers count from it
+	name     func() string
+	describe func(T) (version, uid string)
+	epoch    time.Time // time stamps of readers count from it
 
 	end      atomic.Uint64 // the number of the next notification; stored under mu
 	initials atomic.Uint64 // notifications below end that are Initial; stored under mu
@@ -65,14 +65,14 @@ func New[T any](o Options[T]) *Log[T] {
 		o.Name = func() string { return "" }
 	}
 	return &Log[T]{
-		name:    o.Name,
-		uid:     o.UID,
-		epoch:   time.Now(),
-		room:    make(chan struct{}, 1),
-		resync:  make(chan struct{}, 1),
-		closing: make(chan struct{}),
-		tail:    &chunk[T]{},
-		running: make(map[*Subscription[T]]struct{}),
+		name:     o.Name,
+		describe: o.Describe,
+		epoch:    time.Now(),
+		room:     make(chan struct{}, 1),
+		resync:   make(chan struct{}, 1),
+		closing:  make(chan struct{}),
+		tail:     &chunk[T]{},
+		running:  make(map[*Subscription[T]]struct{}),
 	}
 }
 

@@ -206,7 +206,7 @@ func (m *model) atRest() error {
 // policy promises that.
 func playScript(t *testing.T, script []byte) (failure error) {
 	synctest.Test(t, func(t *testing.T) {
-		m := &model{rig: &rig{t: t, cluster: newCluster(), log: started(Options[*object]{UID: uidOf})}}
+		m := &model{rig: &rig{t: t, cluster: newCluster(), log: started(Options[*object]{Describe: describe})}}
 		defer m.log.Close()
 		for n := 0; len(script) > 0 && failure == nil; n++ {
 			var s step
@@ -245,7 +245,7 @@ func FuzzLog(f *testing.F) {
 // removals, replays and readers of the figures side by side; it is for the race
 // detector.
 func TestP04_Race(t *testing.T) {
-	l := started(Options[*object]{UID: uidOf})
+	l := started(Options[*object]{Describe: describe})
 	defer l.Close()
 	var mu sync.Mutex // makes joins and replays see the state at the log's end
 	c := newCluster()

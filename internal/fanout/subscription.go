@@ -253,7 +253,7 @@ func (s *Subscription[T]) detachLocked(live int) {
 		return
 	}
 	s.wake()
-	s.backlog = newBacklog(s.policy, s.log.uid)
+	s.backlog = newBacklog(s.policy, s.log.describe)
 	for pos, end := s.pos, s.log.end.Load(); ; {
 		if pos == s.syncAt {
 			s.backlog.addMark()

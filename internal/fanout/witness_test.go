@@ -23,7 +23,7 @@ func started(o Options[*object]) *Log[*object] {
 	return l
 }
 
-func uidOf(o *object) string { return o.uid }
+func describe(o *object) (version, uid string) { return fmt.Sprint(o.state), o.uid }
 
 func (o *object) String() string {
 	if o == nil {

@@ -15,6 +15,9 @@ import (
 type Follower struct {
 	// InitialFirst requires that no initial add comes after another event.
 	InitialFirst bool
+	// Repeats allows updates that change nothing: an informer cannot tell that of objects whose
+	// versions its transform has removed.
+	Repeats bool
 	// Before reports whether a state is older than another one of the same key. Nil compares
 	// versions, as far as they are decimals.
 	Before func(state, than string) bool
@@ -101,7 +104,7 @@ func (f *Follower) checkLocked(e Event, held string, known bool) {
 	case e.Type == tidings.Deleted && UID(e.Old) != UID(held):
 		f.refuseLocked("P19: %v with the UID %s, which was there as %s", e, UID(e.Old), held)
 	case f.rewound:
-	case e.Type == tidings.Updated && e.New == held && !e.Resync:
+	case e.Type == tidings.Updated && e.New == held && !e.Resync && !f.Repeats:
 		f.refuseLocked("P12: %v is no change of %s", e, held)
 	case f.before(newest, held):
 		f.refuseLocked("P02: %v goes back from %s to %s", e, held, newest)

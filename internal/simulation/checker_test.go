@@ -11,6 +11,7 @@ type checker struct {
 	follow.Follower
 	tidings.HandlerOptions
 	panics       bool // now and then, after an event
+	strips       bool // as those of its informer
 	registration tidingstest.Registration
 	audited      bool              // it was there at the last audit
 	held         map[string]string // at the last audit
@@ -28,7 +29,14 @@ func (e edge) String() string {
 
 // handle is called by the informer.
 func (c *checker) handle(e tidings.Event[tidings.Object]) {
-	c.Handle(follow.EventOf(e))
+	event := follow.EventOf(e)
+	if c.strips && event.Old != "" {
+		event.Old = stateOf(e.Old)
+	}
+	if c.strips && event.New != "" {
+		event.New = stateOf(e.New)
+	}
+	c.Handle(event)
 	if c.panics && c.Calls()%7 == 0 {
 		panic("a handler that panics now and then")
 	}

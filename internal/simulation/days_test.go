@@ -18,7 +18,7 @@ func TestDays(t *testing.T) {
 		t.Log(all)
 		return
 	}
-	next := source(t)
+	next := generator(t)
 	all := newTotals()
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
@@ -34,8 +34,8 @@ func TestDays(t *testing.T) {
 	t.Log(all)
 }
 
-// source returns the generator of seeds.
-func source(t *testing.T) func() (seed uint64, ok bool) {
+// generator returns the generator of seeds.
+func generator(t *testing.T) func() (seed uint64, ok bool) {
 	first, began := *firstOne, time.Now()
 	if *soak > 0 {
 		first = uint64(began.UnixNano())

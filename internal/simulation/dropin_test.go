@@ -32,7 +32,7 @@ func dropIn(
 		i, start := make(w, s, w.config(s.kind))
 		all := made(tidingstest.Shared(i, s.code.index))(w)
 		if s.code != nil {
-			if err := i.SetTransform(transform[any](s.code)); err != nil {
+			if err := i.SetTransform(transform[any](s)); err != nil {
 				w.Fatal(err)
 			}
 		}
@@ -96,7 +96,8 @@ func fromClientset(
 	client := made(kubernetes.NewForConfig(config))(w)
 	f := informers.NewSharedInformerFactoryWithOptions(client, 0,
 		informers.WithNamespace(s.scope.oneNamespace()),
-		informers.WithTweakListOptions(s.scope.tweak))
+		informers.WithTweakListOptions(s.scope.tweak), informers.WithSlots(s.scope.selected()),
+		informers.WithRecorder(w.recorder()))
 	return f.Core().V1().ConfigMaps().Informer(), byFactory(f)
 }
 

@@ -83,6 +83,10 @@ var requestFaults = []requestFault{
 		}
 		return apisim.Stall(w.anyFrame(0), w.between(1, 1800))
 	}},
+	// A list that is old when it arrives: the state is that of the request.
+	{"old lists", []string{"list"}, func(w *world) apisim.Fault {
+		return apisim.Stall(1, []time.Duration{w.between(0, 3), w.between(0, 60)}[w.random.IntN(2)])
+	}},
 	{"DropBookmarks", []string{"watch"}, func(*world) apisim.Fault { return apisim.DropBookmarks() }},
 	{"Fail", []string{"watch"}, func(w *world) apisim.Fault { return apisim.Fail(w.anyFrame(0), w.anyCode()) }},
 	{"FailLater", []string{"watch"}, func(w *world) apisim.Fault {
@@ -96,6 +100,14 @@ var requestFaults = []requestFault{
 			return apisim.Call(func(*http.Request) { w.server.Compact() })
 		}
 		return apisim.Call(func(*http.Request) { w.touch() })
+	}},
+	// A server that does not know shard selectors, beside those that do.
+	{"no shard selectors", nil, func(*world) apisim.Fault {
+		return apisim.Call(func(r *http.Request) {
+			q := r.URL.Query()
+			q.Del("shardSelector")
+			r.URL.RawQuery = q.Encode()
+		})
 	}},
 	{"Answer", nil, func(w *world) apisim.Fault {
 		page := []string{
@@ -137,20 +149,27 @@ func (w *world) fault() {
 	if w.random.IntN(2) == 0 {
 		m.UserAgent = w.anySubject().kind
 	}
+	if w.random.IntN(5) == 0 { // the others can be read
+		m.Namespace = namespaces[w.random.IntN(len(namespaces))]
+	}
 	switch w.random.IntN(3) {
 	case 0:
 		m.Times = 1 + w.random.IntN(3)
 	case 1:
 		m.Probability = 0.1 + 0.8*w.random.Float64()
 	}
-	made := f.make(w)
-	w.note("inject %v at %+v", made, m)
-	i := w.server.Inject(m, made)
-	w.active = append(w.active, &activeFault{f.name, i.Lift, i})
+	w.inject(f.name, m, f.make(w))
 	if w.random.IntN(3) > 0 {
 		// Running watches do not meet it: they have to begin anew.
 		w.cut()
 	}
+}
+
+// inject injects a fault until it is lifted.
+func (w *world) inject(name string, m apisim.Match, f apisim.Fault) {
+	w.note("inject %v at %+v", f, m)
+	i := w.server.Inject(m, f)
+	w.active = append(w.active, &activeFault{name, i.Lift, i})
 }
 
 // touch writes in the middle of a request.

@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/flight"
+	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/tidingstest"
 )
 
@@ -21,9 +23,18 @@ const (
 func nativeOptions(w *world) tidings.FactoryOptions {
 	return tidings.FactoryOptions{Transport: tidings.Transport{
 		NoStreamedLists: w.random.IntN(3) == 0, PageSize: int64(1 + w.random.IntN(6)),
-		WatchTimeout:  w.between(150, 300),
+		WatchTimeout:  w.between(240, 300),
 		MaxFrameBytes: nativeFrameLimit, MaxListBytes: nativeListLimit,
+		Recorder: w.recorder(),
 	}}
+}
+
+// recorder returns the recorder of one informer in four, nil for the others.
+func (w *world) recorder() source.Recorder {
+	if w.random.IntN(4) > 0 {
+		return nil
+	}
+	return made(flight.New(flight.Options{MaxBytes: 1 << 20}))(w)
 }
 
 // native returns a function that starts an informer of the native API, with a factory of its
@@ -33,17 +44,18 @@ func native[T tidings.Object](
 ) func(*world, *subject) informer {
 	return func(w *world, s *subject) informer {
 		factory := made(tidings.NewFactory(w.config(s.kind), nativeOptions(w)))(w)
-		selection := tidings.Selection{Namespaces: s.scope.namespaces}
+		selection := tidings.Selection{Slots: s.scope.selected(), Optional: s.optional}
 		if s.scope.hides {
 			selection.Labels = "n!=" + hidden
 		}
 		if s.scope.name != "" {
 			selection.Fields = "metadata.name=" + s.scope.name
 		}
-		if s.code != nil {
-			selection.Transform = tidings.NewTransform(transform[T](s.code))
+		if s.code != nil || s.strips || s.refuses {
+			selection.Transform = tidings.NewTransform(transform[T](s))
 		}
 		return term(w, s, factory, func() (*tidings.Informer[T], error) {
+			selection.Namespaces = s.scope.namespaces
 			return ask(factory, selection)
 		})
 	}

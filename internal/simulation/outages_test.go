@@ -53,7 +53,7 @@ func (w *world) outage() {
 		if !w.isActive("RemoveResource") {
 			w.writeLog.addGaps(widgets)
 			w.server.RemoveResource(widgets)
-			w.persist("RemoveResource", "widgets", func() { w.server.RestoreResource(widgets) })
+			w.persist("RemoveResource", "widgets", w.defineAgain)
 		}
 	case 6:
 		if !w.isActive("RefuseStreamedLists") {
@@ -68,6 +68,29 @@ func (w *world) outage() {
 		if !w.isActive("SetUsers") {
 			w.forbid()
 		}
+	}
+}
+
+// defineAgain brings back the widgets, in half of the cases with the other scope.
+func (w *world) defineAgain() {
+	if w.random.IntN(2) == 0 {
+		w.server.RestoreResource(widgets)
+		return
+	}
+	w.clusterScoped = !w.clusterScoped
+	w.touch() // the definition is an object too: its creation has a version
+	w.define()
+	w.met("definition with the other scope", 1)
+}
+
+// define defines the widgets.
+func (w *world) define() {
+	w.note("widgets are of the cluster: %v", w.clusterScoped)
+	if err := w.server.Register(apisim.Resource{
+		Group: widgets.Group, Version: widgets.Version, Name: widgets.Resource,
+		Kind: "Widget", Namespaced: !w.clusterScoped,
+	}); err != nil {
+		w.Fatal(err)
 	}
 }
 
@@ -86,7 +109,7 @@ func (w *world) allow() { w.users(apisim.User{Name: "informers", Token: token, A
 func (w *world) forbid() {
 	which := []string{
 		"nobody is known", "nothing is allowed", "lists only", "watches only",
-		"two namespaces only", "widgets only",
+		"some namespaces only", "widgets only",
 	}[w.random.IntN(6)]
 	u := apisim.User{Name: "informers", Token: token}
 	switch which {
@@ -96,9 +119,11 @@ func (w *world) forbid() {
 		u.Allow = []apisim.Rule{{Verbs: []string{"list"}, Resources: []string{"*"}}}
 	case "watches only":
 		u.Allow = []apisim.Rule{{Verbs: []string{"watch"}, Resources: []string{"*"}}}
-	case "two namespaces only":
+	case "some namespaces only":
+		first := w.random.IntN(len(namespaces))
 		u.Allow = slices.Clone(everything)
-		u.Allow[0].Namespaces = []string{"b", "c"}
+		u.Allow[0].Namespaces = namespaces[first:min(len(namespaces), first+1+w.random.IntN(2))]
+		which = fmt.Sprint(u.Allow[0].Namespaces, " only")
 	case "widgets only":
 		u.Allow = []apisim.Rule{{Verbs: []string{"*"}, Resources: []string{"widgets.example.com"}}}
 	}
@@ -114,13 +139,26 @@ func (w *world) special() {
 	w.liftAll()
 	switch {
 	case w.backup == nil:
-		w.note("back up")
-		w.backup = w.server.Snapshot()
-	case w.random.IntN(2) == 0:
+		w.backUp()
+	case w.random.IntN(3) == 0:
 		w.reorder()
+	case w.random.IntN(2) == 0:
+		w.settle()
+		w.rewind(w.backup, func() {})
 	default:
-		w.rewind()
+		w.rewindSoon()
 	}
+}
+
+// backup is a state to go back to.
+type backup struct {
+	*apisim.Snapshot
+	clusterScoped bool // as in world
+}
+
+func (w *world) backUp() {
+	w.note("back up")
+	w.backup = &backup{w.server.Snapshot(), w.clusterScoped}
 }
 
 // reorder exchanges events. A connection that breaks between two that are exchanged loses
@@ -140,19 +178,77 @@ func (w *world) reorder() {
 	w.note("lift Reorder")
 }
 
-// rewind restores the backup: versions go back. Nobody tells the informers: those whose
-// watch was at a version that is gone find out by themselves, before the audit.
-func (w *world) rewind() {
+// rewindSoon goes back to a backup of the last minute, and lets the versions go on, perhaps beyond
+// those that were reached. Each object is written once since the backup, if at all, because no
+// client could notice the loss of some other changes (see P16). Informers that do not compare
+// versions notice a rewind by the version of the server alone: with one of them, it stays behind.
+func (w *world) rewindSoon() {
 	w.settle()
+	w.backUp()
+	written := map[string]bool{}
+	for range 1 + w.random.IntN(8) {
+		w.writeNew(written)
+		if w.random.IntN(3) == 0 {
+			time.Sleep(w.between(0, 5))
+		}
+	}
+	if w.random.IntN(2) == 0 {
+		synctest.Wait()
+	}
+	w.rewind(w.backup, func() {
+		if w.random.IntN(2) == 0 {
+			time.Sleep(w.between(0, 20))
+		}
+		lost, further := len(written), w.random.IntN(20)
+		for range further {
+			if w.comparesLess() && len(written) >= 2*lost-1 {
+				break
+			}
+			w.writeNew(written)
+			if w.random.IntN(4) == 0 {
+				time.Sleep(w.between(0, 10))
+			}
+		}
+		if w.random.IntN(2) == 0 {
+			w.cut()
+		}
+	})
+}
+
+// comparesLess reports whether there is an informer that does not compare versions of objects.
+func (w *world) comparesLess() bool {
+	return slices.ContainsFunc(w.subjects, func(s *subject) bool { return s.fakes })
+}
+
+// writeNew makes a change of an object that is not among those written before.
+func (w *world) writeNew(written map[string]bool) {
+	resource, namespace, name := w.anyObject()
+	if key := resource.Resource + "/" + namespace + "/" + name; !written[key] {
+		written[key] = true
+		w.writeTo(resource, namespace, name)
+	}
+}
+
+// rewind restores a backup after an outage: versions go back. Nobody tells the informers: those
+// whose watch was at a version that is gone find out by themselves, before the audit.
+func (w *world) rewind(to *backup, after func()) {
 	for _, s := range w.subjects {
 		for _, h := range s.checkers {
 			h.Rewind(true)
 		}
 	}
-	w.note("rewind")
+	down := []time.Duration{0, 0, w.between(0, 10), w.between(9, 30)}[w.random.IntN(4)]
+	w.note("rewind after an outage of %v", down)
 	w.met("Rewind", 1)
 	w.writeLog.addGaps(configMaps, widgets)
-	w.server.Rewind(w.backup)
+	if down > 0 {
+		w.server.SetAvailable(false)
+		time.Sleep(down)
+	}
+	w.server.Rewind(to.Snapshot)
+	w.clusterScoped = to.clusterScoped
+	w.server.SetAvailable(true)
+	after()
 	w.audit(false)
-	w.backup = w.server.Snapshot()
+	w.backUp()
 }

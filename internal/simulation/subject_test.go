@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/internal/follow"
 	"github.com/tidings-go/tidings/tidingstest"
 )
@@ -22,16 +23,26 @@ const hidden = "hidden"
 // scope is the selection of an informer.
 type scope struct {
 	resource   schema.GroupVersionResource
-	namespaces []string // none means all
+	namespaces []string // none means all; those of a native informer change
+	slots      *holding // nil means all
 	name       string   // "" means all
 	hides      bool     // objects with the label n=hidden
 }
 
 // holds reports whether an object belongs to it.
-func (s scope) holds(resource schema.GroupVersionResource, namespace, name, n string) bool {
+func (s scope) holds(resource schema.GroupVersionResource, namespace, name, uid, n string) bool {
 	return resource == s.resource &&
 		(len(s.namespaces) == 0 || slices.Contains(s.namespaces, namespace)) &&
+		(s.slots == nil || s.slots.Has(uid, namespace)) &&
 		(s.name == "" || s.name == name) && (!s.hides || n != hidden)
+}
+
+// selected returns the slots of the selection.
+func (s scope) selected() *tidings.Slots {
+	if s.slots == nil {
+		return nil
+	}
+	return s.slots.Slots
 }
 
 // subject is an informer of some kind that may be started and stopped.
@@ -48,11 +59,18 @@ type subject struct {
 
 	// code are the functions of the user that it calls; nil if none of them fail.
 	code *userCode
+	// strips is set for an informer whose transform removes the versions of objects, and refuses
+	// for one whose transform fails for some of their states.
+	strips, refuses bool
+	// optional is set for an informer that takes a resource which is missing for an empty one.
+	optional bool
 
 	informer
 	checkers []*checker
 	lists    uint64 // begun at the last audit; unknown if audited is not set
 	audited  bool   // it was running at the last audit
+	divided  bool   // its slots or namespaces have changed since the last audit
+	renamed  bool   // its namespaces have
 }
 
 // begin makes i the informer of the subject.
@@ -73,9 +91,17 @@ type informer struct {
 func (i informer) state() map[string]string {
 	all := map[string]string{}
 	for _, obj := range i.List() {
-		all[keyOf(obj)] = follow.StateOf(obj)
+		all[keyOf(obj)] = stateOf(obj)
 	}
 	return all
+}
+
+// stateOf returns the state of an object, also of one without its version.
+func stateOf(obj tidings.Object) string {
+	if version, ok := obj.GetAnnotations()[strippedVersion]; ok {
+		return follow.Label(follow.StateOf(obj)) + "@" + version + "#" + string(obj.GetUID())
+	}
+	return follow.StateOf(obj)
 }
 
 // isClosed reports whether a channel is closed.

@@ -94,11 +94,25 @@ func (c *userCode) index(obj tidings.Object) ([]string, error) {
 	}
 }
 
-// transform returns a transform that returns its argument.
-func transform[T any](c *userCode) func(T) (T, error) {
+// strippedVersion is the annotation with the version that a transform has removed.
+const strippedVersion = "stripped-version"
+
+// refusable reports whether the transform of an informer that refuses states fails for a label n.
+func refusable(n string) bool { return strings.HasSuffix(n, "3") }
+
+// transform returns the transform of a subject.
+func transform[T any](s *subject) func(T) (T, error) {
 	return func(obj T) (made T, err error) {
-		switch c.fail(keyOf(any(obj).(metav1.Object))) {
+		m := any(obj).(metav1.Object)
+		if s.refuses && refusable(m.GetLabels()["n"]) {
+			return made, errUserCode
+		}
+		switch s.code.fail(keyOf(m)) {
 		case "":
+			if s.strips {
+				m.SetAnnotations(map[string]string{strippedVersion: m.GetResourceVersion()})
+				m.SetResourceVersion("")
+			}
 			return obj, nil
 		case "panic":
 			panic(errUserCode)
@@ -127,7 +141,7 @@ func (w *world) failUserCode() {
 func (w *world) healAll() {
 	for _, s := range w.subjects {
 		for _, key := range s.code.end() {
-			namespace, name, _ := strings.Cut(key, "/")
+			namespace, name := splitKey(key)
 			if obj, err := w.server.Get(context.Background(), s.scope.resource, namespace, name); err == nil {
 				w.written++
 				w.note("heal %s, at which the functions of %s failed", key, s.kind)

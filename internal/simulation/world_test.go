@@ -25,8 +25,9 @@ import (
 const (
 	day   = 24 * time.Hour
 	token = "the token of the informers"
-	// informers that live together.
-	subjectsPerDay = 5
+	// informers that live together: those of a fixed selection, and those whose slots or namespaces
+	// change.
+	fixedPerDay, dividedPerDay = 3, 2
 	// steps between two audits, and objects of a name in a namespace.
 	stepsPerAudit, names = 30, 6
 )
@@ -44,12 +45,15 @@ type world struct {
 	writeLog  writeLog
 	subjects  []*subject
 	active    []*activeFault
-	backup    *apisim.Snapshot
-	written   int
-	touched   int
-	joined    int
-	history   []string
-	totals    *totals
+	backup    *backup
+	// clusterScoped is set while widgets have no namespaces.
+	clusterScoped bool
+	adding        []chan error // calls of Add of slots that have not returned
+	written       int
+	touched       int
+	joined        int
+	history       []string
+	totals        *totals
 }
 
 // runDay runs the day of a seed and counts it.
@@ -74,18 +78,14 @@ func runDay(t *testing.T, seed uint64, all *totals) {
 func (w *world) begin() {
 	o := apisim.Options{
 		Seed: w.seed, HistoryLimit: 20 + w.random.IntN(500), BookmarkInterval: w.between(60, 1800),
+		ShardedListAndWatch: w.random.IntN(3) == 0,
 	}
 	w.note("server with %+v", o)
 	var err error
 	if w.server, err = apisim.New(o); err != nil {
 		w.Fatal(err)
 	}
-	if err := w.server.Register(apisim.Resource{
-		Group: widgets.Group, Version: widgets.Version, Name: widgets.Resource,
-		Kind: "Widget", Namespaced: true,
-	}); err != nil {
-		w.Fatal(err)
-	}
+	w.define()
 	for _, namespace := range namespaces {
 		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
 	}
@@ -96,14 +96,16 @@ func (w *world) begin() {
 	}
 	w.allow()
 	w.addInstances()
-	w.subjects = subjects()
-	w.random.Shuffle(len(w.subjects), func(i, j int) {
-		w.subjects[i], w.subjects[j] = w.subjects[j], w.subjects[i]
-	})
-	w.subjects = w.subjects[:subjectsPerDay]
+	w.subjects = append(w.some(fixedPerDay, w.fixedSubjects()), w.some(dividedPerDay, w.dividedSubjects())...)
 	for _, s := range w.subjects {
 		w.start(s)
 	}
+}
+
+// some returns n of the subjects.
+func (w *world) some(n int, all []*subject) []*subject {
+	w.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all[:n]
 }
 
 // end stops all informers. The bubble fails the test if a goroutine is left.
@@ -154,8 +156,10 @@ func (w *world) save() {
 // step does one random thing, and lets some time pass.
 func (w *world) step() {
 	switch n := w.random.IntN(100); {
-	case n < 45:
+	case n < 39:
 		w.burst()
+	case n < 45:
+		w.divide(w.subjects[fixedPerDay+w.random.IntN(dividedPerDay)])
 	case n < 65:
 		w.fault()
 	case n < 75:
@@ -206,12 +210,23 @@ func (w *world) burst() {
 
 // write makes one random change.
 func (w *world) write() {
-	resource := configMaps
+	w.writeTo(w.anyObject())
+}
+
+// anyObject returns the resource, the namespace and the name of an object that may be there.
+func (w *world) anyObject() (resource schema.GroupVersionResource, namespace, name string) {
+	resource, namespace = configMaps, namespaces[w.random.IntN(len(namespaces))]
 	if w.random.IntN(3) == 0 && !w.isActive("RemoveResource") {
 		resource = widgets
+		if w.clusterScoped {
+			namespace = ""
+		}
 	}
-	namespace := namespaces[w.random.IntN(len(namespaces))]
-	name := fmt.Sprint("object-", w.random.IntN(names))
+	return resource, namespace, fmt.Sprint("object-", w.random.IntN(names))
+}
+
+// writeTo makes a random change of an object.
+func (w *world) writeTo(resource schema.GroupVersionResource, namespace, name string) {
 	w.written++
 	n := fmt.Sprint("n", w.written)
 	if w.random.IntN(6) == 0 {
@@ -318,6 +333,9 @@ func (w *world) start(s *subject) {
 	s.begin(s.open(w, s))
 	w.join(s)
 	w.join(s)
+	if w.random.IntN(3) == 0 {
+		w.divide(s) // before it is synced
+	}
 }
 
 // stop stops an informer under whatever faults there are.
@@ -380,6 +398,7 @@ func (w *world) join(s *subject) {
 		h.Policy = policies[w.random.IntN(len(policies))]
 		h.panics = w.random.IntN(8) == 0
 	}
+	h.strips, h.Repeats = s.strips, s.strips
 	if s.fakes {
 		h.Before = func(string, string) bool { return false }
 	}
@@ -413,35 +432,5 @@ func (w *world) disturb() {
 	default:
 		w.note("%s of %s goes on", h.Name, s.kind)
 		h.Unblock()
-	}
-}
-
-// subjects returns an informer of each kind.
-func subjects() []*subject {
-	maps, hiding := scope{resource: configMaps}, scope{resource: configMaps, hides: true}
-	one := scope{resource: configMaps, name: "object-1"}
-	two := scope{resource: configMaps, namespaces: []string{"a", "b"}}
-	third := scope{resource: configMaps, namespaces: []string{"c"}}
-	all := scope{resource: widgets}
-	anyFailure := &userCode{hows: []string{"error", "nil", "panic"}}
-	errors := &userCode{hows: []string{"error"}}
-	return []*subject{
-		{kind: "native-typed", scope: maps, open: native(newTyped)},
-		{kind: "native-selecting", scope: hiding, open: native(newTyped)},
-		{kind: "native-transforming", scope: maps, open: native(newTyped), code: anyFailure},
-		{kind: "native-one-object", scope: one, open: native(newTyped)},
-		{kind: "native-dynamic", scope: all, open: native(newDynamic)},
-		{kind: "native-metadata", scope: two, open: native(newMetadata)},
-		{kind: "drop-in-clientset", scope: hiding, open: dropIn(fromClientset), dropIn: true},
-		{kind: "drop-in-typed", scope: maps, open: dropIn(fromTypedClient), dropIn: true, fakes: true},
-		{
-			kind: "drop-in-transforming", scope: maps, open: dropIn(fromClientset), dropIn: true,
-			code: errors,
-		},
-		{kind: "drop-in-dynamic", scope: all, open: dropIn(fromDynamicClient), dropIn: true, fakes: true},
-		{
-			kind: "drop-in-metadata", scope: third, open: dropIn(fromMetadataClient), dropIn: true,
-			fakes: true,
-		},
 	}
 }

@@ -1,9 +1,12 @@
 package simulation
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/source"
 )
 
 // writeLog holds the writes since the last audit.
@@ -48,16 +51,23 @@ func (l *writeLog) reset() {
 	l.changes, l.gaps = nil, map[schema.GroupVersionResource]bool{}
 }
 
+// deleted reports whether an object was deleted.
+func (l *writeLog) deleted(uid string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.changes, func(c change) bool { return c.uid == uid && c.after == nil })
+}
+
 // edges returns which objects began and ended in a scope, by key.
 func (l *writeLog) edges(s scope) map[string][]edge {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	found := map[string][]edge{}
 	for _, c := range l.changes {
-		was := c.before != nil && s.holds(c.resource, c.namespace, c.name, *c.before)
-		is := c.after != nil && s.holds(c.resource, c.namespace, c.name, *c.after)
+		was := c.before != nil && s.holds(c.resource, c.namespace, c.name, c.uid, *c.before)
+		is := c.after != nil && s.holds(c.resource, c.namespace, c.name, c.uid, *c.after)
 		if was != is {
-			key := c.namespace + "/" + c.name
+			key := source.Key(c.namespace, c.name)
 			found[key] = append(found[key], edge{is, c.uid})
 		}
 	}
