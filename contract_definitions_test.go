@@ -185,7 +185,7 @@ func TestP13_DefinitionIsFollowed(t *testing.T) {
 						time.Sleep(time.Minute)
 						w.server.SetAvailable(true)
 					}
-					time.Sleep(2 * time.Minute)
+					time.Sleep(3 * time.Minute) // three waits, of 45 seconds at most
 					synctest.Wait()
 					if h := w.health(); want == "" && h.State != tidings.StateNoSuchResource {
 						w.Errorf("step %d: health is %+v", step, h)

@@ -20,6 +20,9 @@ type Transform struct {
 // before stays in the cache and Health counts it. It must keep the name and the
 // namespace of the object, and should keep its resourceVersion and uid: without
 // them, old states cannot be told from new ones. To change one of these is a failure.
+//
+// An informer calls the function for one object at a time; informers that share it call it at the
+// same time.
 func NewTransform[T Object](f func(T) (T, error)) *Transform {
 	return &Transform{objectType: reflect.TypeFor[T](), call: f}
 }

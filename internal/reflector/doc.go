@@ -45,15 +45,16 @@
 //  5. checking lists one object to learn the server's version, because a server that was set
 //     back to an older state leaves a watch from a newer version quiet. It follows a watch that
 //     lasted and brought nothing, not even a bookmark; a bookmark older than the reached version;
-//     an event older than the newest, without a newer one after it; and ten seconds without
-//     contact before a watch begins. Contact is an event, a page, an answered check, and the
+//     an event older than the newest, without a newer one after it; ten seconds without
+//     contact before a watch begins; and an end out of order, when the next watch brings a bookmark,
+//     or ends in order. Contact is an event, a page, an answered check, and the
 //     beginning and the orderly end of a watch. A refusal is no contact: a server that has just started
 //     with an older state refuses requests too. The object is the one that had changed last when
 //     the check became due. If the server has it in an older state, or in another one at the same
 //     version, or has it not and the watch never brings its end, the server has passed the reached
 //     version after it was set back. A check that fails while a watch runs is made again after half
-//     a minute, then after a minute and so on, when the watch brings something: the events of such
-//     a watch may be of the new history.
+//     a minute, then after a minute and so on, or as late as the server asks, when the watch brings
+//     something: the events of such a watch may be of the new history.
 //  6. backingOff waits: twice as long after each failure, with jitter, and never shorter than the
 //     server's Retry-After, up to 5 minutes. A watch that makes progress resets the wait.
 //
@@ -71,14 +72,17 @@
 // With [Options.Slots], objects of other slots are left out: by the source before they are decoded,
 // or else after that.
 //
-//  1. Slots come into the Holding first, and then [Reflector.Merge] lists their objects beside the
-//     watch. The watch brings them from that moment on, and the list is consistent: so each change
-//     is in one of both. A state that the watch has brought wins if it is later, and the end of an
-//     object if it is not earlier. If the list is older than the version that the watch had reached,
-//     the server may have been set back (P16): the watch ends, and Run lists the collection. That
-//     list decides whether a new history begins, and takes the place of the merge.
+//  1. Slots come into the Holding first. [Reflector.Merge] then wakes a goroutine that lists their
+//     objects beside the watch, with the pages, retries and waits of every list. It goes on whether
+//     Merge waits or not, until each held slot is listed: filling has the states of a slot. The watch
+//     brings the changes of slots that have come from that moment on, and the list is consistent: so
+//     each change is in one of both. A listed state that the watch has brought, or has ended, in the
+//     same version or a later one, is left out; and events that are older than a listed state. If the
+//     list is older than the version that the watch had reached, the server may have been set back
+//     (P16): the watch ends, and Run lists the collection. That list decides whether a new history
+//     begins, and takes the place of the list of slots.
 //  2. A list of Run that began before slots came is void, and one that began after it takes the
-//     place of the merge.
+//     place of their list. Before the first list nothing else is needed.
 //  3. While the server honours shard selectors, lists and watches have that of the slots by UID.
 //     The server is never relied on: objects that come are filtered all the same. A request with a
 //     selector counts as narrowed to it, whichever server answers, and one without as not narrowed.
@@ -91,7 +95,7 @@
 //  4. The shardInfo of a list shows that the server honours selectors. Until then, each list and
 //     each watch is preceded by a list of one object with a selector, except after a failure. After
 //     a request with a selector is refused, the next one has none. Checks never have one.
-//  5. Slots go from the Holding first. [Reflector.Settle] returns when no event that was decoded
+//  5. Slots go from the Holding first. [Reflector.Leave] returns when no event that was decoded
 //     before is on its way: then their objects can leave the cache.
 //
 // # Missing resources
@@ -117,9 +121,9 @@
 // # Concurrency properties
 //
 // Run is the only goroutine. It calls the functions of [Options]; Known also while the source
-// reads. Health, SuspectWatch, Merge and Settle may be called from any goroutine. A list and a
-// merge are handed on under one lock, and so are the events of a collection with slots: Merge calls
-// Accept, Transform and Share on its own goroutine.
+// reads. With Slots there is another one, which Run waits for: it lists the slots that come, and calls
+// Accept, Transform and Share too. Lists and events are handed on under one lock then. Health,
+// SuspectWatch, Merge and Leave may be called from any goroutine.
 //
 // # Memory
 //

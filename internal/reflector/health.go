@@ -125,8 +125,8 @@ func (r *healthRecorder) slotsFailed(failures int, err error, retryAt time.Time)
 	r.change(func(h *health.Watch) { h.LastError, h.LastErrorAt = err, now })
 	if failures == 1 || now.Sub(r.slotsLoggedAt) >= heartbeat {
 		r.slotsLoggedAt = now
-		r.log.Warn("the objects of slots that have come could not be listed", "error", err,
-			"retryIn", retryAt.Sub(now).Round(time.Millisecond))
+		r.log.Log(context.Background(), r.level, "the objects of slots that have come could not be listed",
+			"error", err, "retryIn", retryAt.Sub(now).Round(time.Millisecond))
 	}
 }
 

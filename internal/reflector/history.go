@@ -48,9 +48,8 @@ type history struct {
 	recent    recentEvents
 
 	// cut is set when a watch ended out of order: the server may have been set back before the next one
-	// began. That one leads to a check when it brings a bookmark, after checkAt, or ends in order.
-	cut     bool
-	checkAt time.Time
+	// began. That one leads to a check when it brings a bookmark, or ends in order.
+	cut bool
 	// suspectRewind demands a check of the server's version: it may have been set back to an
 	// older state (P16). failedChecks counts checks that failed since. While a watch runs, the next
 	// one is due at checkAgainAt.
@@ -78,12 +77,11 @@ func (h *history) doubt() {
 	}
 }
 
-// cutOff records that a watch has ended out of order. The check comes after a time, which is another one
-// for each client: a server that restarts cuts off all of them at once.
-func (h *history) cutOff(spread time.Duration) {
+// cutOff records that a watch has ended out of order. The check waits for a bookmark, so that the
+// clients of a server that restarts do not check it while they all come back.
+func (h *history) cutOff() {
 	h.doubt()
 	h.cut = !h.suspectRewind && isNumber(h.version)
-	h.checkAt = time.Now().Add(spread)
 }
 
 // checked records that no check is due any more.
@@ -133,7 +131,8 @@ func passedError(key, was, version string) error {
 // contradicts reports whether a present state of an object cannot be of the same history as an
 // earlier change of it: it is older, or another one at the same version.
 func (h *history) contradicts(version, uid string, earlier lastChange) bool {
-	order, ok := h.compare(version, earlier.version)
+	// Also where versions are not trusted to order states: it costs a list.
+	order, ok := delta.CompareDecimal(version, earlier.version)
 	another := earlier.deleted || uid != "" && earlier.uid != "" && uid != earlier.uid
 	return ok && (order < 0 || order == 0 && another)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
 
 	"github.com/tidings-go/tidings/health"
@@ -29,8 +28,6 @@ const (
 	// listed: refused, ended with an error event or within a second, or not understood, with
 	// nothing new between them.
 	mostUseless = 3
-	// mostSpread is the time over which clients that were cut off together spread their checks.
-	mostSpread = 4 * time.Minute
 	// shortWatch is the time that a watch must last for the next one to begin without a wait.
 	shortWatch = time.Second
 )
@@ -102,7 +99,7 @@ func (s *watching[T]) step(ctx context.Context) state[T] {
 		switch {
 		case s.lacksEnd():
 			return s.wentBack(ctx, passedError(h.absent.key, h.absent.was, h.version), s.stream)
-		case h.cut && !s.stream.bookmark.IsZero() && !time.Now().Before(h.checkAt):
+		case h.cut && !s.stream.bookmark.IsZero():
 			h.suspect()
 			return &checking[T]{s.Reflector, s.stream}
 		case h.mustCheckAgain():
@@ -123,10 +120,11 @@ func (s *watching[T]) close() { s.stream.close() }
 // without the end of the object. While the last event is a delete, others may follow at its version.
 func (s *watching[T]) lacksEnd() bool {
 	h := &s.history
-	if h.absent.key == "" || h.isOlder(h.resume, h.absent.until) {
+	if h.absent.key == "" || !s.holds(h.absent.key, h.absent.uid) {
 		return false
 	}
-	return s.holds(h.absent.key, h.absent.uid)
+	order, ok := delta.CompareDecimal(h.resume, h.absent.until)
+	return ok && order >= 0
 }
 
 // watchEnded closes a watch that has ended, records how it ended, and returns the state that
@@ -157,11 +155,7 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream
 	case inOrder && w.lasted && !progressed, w.cause == finished && r.history.cut:
 		r.history.suspect() // servers send a bookmark before they end a watch
 	case w.cause == broken, w.cause == refused, w.cause == busy:
-		spread := time.Duration(0)
-		if r.o.Backoff.Jitter > 0 {
-			spread = rand.N(mostSpread)
-		}
-		r.history.cutOff(spread)
+		r.history.cutOff()
 	}
 	if ctx.Err() != nil {
 		return nil
@@ -308,8 +302,9 @@ func (s *watching[T]) isOfOtherSlots(event *source.Event[T], reached string) boo
 // checkVersion returns an error for an event whose version cannot follow the reached one.
 func (s *watching[T]) checkVersion(event *source.Event[T], reached string) error {
 	isBookmark := event.Type == source.Bookmark || event.Type == source.InitialEventsEnd
+	order, ok := delta.CompareDecimal(event.Version, reached) // not of objects, so it is always trusted
 	switch {
-	case (isBookmark || s.stream.behind) && s.history.isOlder(event.Version, reached):
+	case isBookmark && ok && order < 0, s.stream.behind && s.history.isOlder(event.Version, reached):
 		return fmt.Errorf("%w: %s, from %s", errBackwards, event.Version, reached)
 	case isBookmark && event.Version != "" && isNumber(reached) && !isNumber(event.Version):
 		return fmt.Errorf("%w: %.40q, from %s", errOddBookmark, event.Version, reached)

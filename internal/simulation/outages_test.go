@@ -238,6 +238,9 @@ func (w *world) rewind(to *backup, after func()) {
 		}
 	}
 	down := []time.Duration{0, 0, w.between(0, 10), w.between(9, 30)}[w.random.IntN(4)]
+	if w.comparesLess() { // a ListerWatcher does not tell how a watch has ended
+		down = w.between(10, 30)
+	}
 	w.note("rewind after an outage of %v", down)
 	w.met("Rewind", 1)
 	w.writeLog.addGaps(configMaps, widgets)
