@@ -240,8 +240,8 @@ func (c *Collection[T]) renew(
 	o := from.Reflector
 	o.Name, o.Partition, o.Known, o.Compare = c.Name(), p.prefix, c.cached, c.o.Compare
 	o.OnChange, o.Share, o.Slots = c.progress.wake, c.late.share, c.o.Slots
-	o.Transform = c.oneByOne(o.Transform)
-	o.Beside = c.followsScope(from.Source)
+	o.Transform = c.oneByOne(ctx, o.Transform)
+	o.Beside, o.Resumes = c.followsScope(from.Source), p.running.Load() != nil && c.progress.listed(p.prefix)
 	o.Go = func(f func()) { c.start(ctx, "slots", func(context.Context) { f() }) }
 	src, end := c.record(p, from.Source, &o)
 	running := &runningPart[T]{reflector: reflector.New(c.followsScope(src), c.queue, o)}
@@ -254,12 +254,16 @@ func (c *Collection[T]) renew(
 
 // oneByOne returns a transform that is called for one object of the collection at a time: namespaces
 // and slots that come have goroutines of their own.
-func (c *Collection[T]) oneByOne(transform func(T) (T, error)) func(T) (T, error) {
+func (c *Collection[T]) oneByOne(ctx context.Context, transform func(T) (T, error)) func(T) (T, error) {
 	if transform == nil {
 		return nil
 	}
 	return func(obj T) (T, error) {
-		c.transformMu.Lock()
+		select {
+		case c.transformMu <- struct{}{}:
+		case <-ctx.Done(): // the one that runs may wait for the end of this part
+			return obj, context.Cause(ctx)
+		}
 		defer c.transformMu.Unlock()
 		return transform(obj)
 	}

@@ -110,6 +110,14 @@ func (p *progress) reflects(version string) bool {
 	return ok && order >= 0
 }
 
+// listed reports whether a partition was listed.
+func (p *progress) listed(partition string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := indexOf(p.partitions, partition)
+	return i >= 0 && p.partitions[i].listed
+}
+
 // complete reports whether every partition was listed, and none leaves.
 func (p *progress) complete() bool {
 	p.mu.Lock()

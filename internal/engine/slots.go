@@ -57,15 +57,18 @@ func (p *parts[T]) active() (running context.Context, list []*part[T]) {
 // merge returns when the queue has the objects of slots in a part. A part that was removed meanwhile
 // needs none.
 func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
-	running := p.running.Load()
-	if running == nil {
-		return nil
+	for running := p.running.Load(); running != nil; {
+		err := running.reflector.Merge(ctx, slots)
+		if p.ctx.Err() != nil {
+			return nil
+		}
+		now := p.running.Load()
+		if err != nil || now == running {
+			return err
+		}
+		running = now // it has taken the place of one that has panicked
 	}
-	err := running.reflector.Merge(ctx, slots)
-	if err != nil && p.ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // Leave removes the objects of slots that have gone from Options.Slots. Handlers receive deletes

@@ -14,6 +14,9 @@ const (
 	// longOutage is the time without contact after which a server's version is checked.
 	// To restore a backup takes longer.
 	longOutage = 10 * time.Second
+	// mostUnchecked is the time after which watches that are cut off again and again, before they bring
+	// a bookmark, lead to a check.
+	mostUnchecked = 2 * time.Minute
 	// mostChecks is the number of checks that may fail in a row before watches begin without one. A
 	// server may be able to serve watches and not lists: because of a permission, or of one
 	// object that it cannot read. From then on one check is made when each watch has begun.

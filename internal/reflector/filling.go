@@ -63,11 +63,11 @@ type filling struct {
 	// listDue demands a list of Run: that of slots was older than the reached version.
 	listDue bool
 
-	// newer maps the keys of objects that a list of slots had in a later state than the watch has
-	// reached, to the versions of these; until the watch reaches newerUntil. It is for caches whose
-	// objects have no version, so that the queue cannot tell a state from an older one.
-	newer      map[string]string
+	// newerUntil is the version of a list of slots that the watch has not reached, "" if it has. Until
+	// then newer maps the keys of its objects to their versions, if the cached ones may have none, so
+	// that the queue cannot tell a state from an older one.
 	newerUntil string
+	newer      map[string]string
 }
 
 // wakeLocked wakes everything that waits for a change.
@@ -121,7 +121,11 @@ func (r *Reflector[T]) Merge(ctx context.Context, slots slot.Set) error {
 	reported := f.reported
 	f.wakeLocked() // fillSlots does not know of slots that come
 	for {
-		needed, err, changed := r.lackingLocked().And(slots), f.err, f.changeLocked()
+		needed, err, changed := r.lackingLocked(), f.err, f.changeLocked()
+		if r.o.Resumes && f.filled.IsEmpty() && !f.listable { // until its first list
+			needed = r.held()
+		}
+		needed = needed.And(slots)
 		switch {
 		case f.ended || needed.IsEmpty():
 			f.mu.Unlock()
@@ -166,7 +170,8 @@ func (r *Reflector[T]) Leave(ctx context.Context, slots slot.Set) error {
 func (f *filling) listed(held slot.Set, missing bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.listable, f.filled, f.listDue, f.newer = !missing, held, false, nil
+	f.listable, f.filled, f.listDue = !missing, held, false
+	f.newer, f.newerUntil = nil, ""
 	if f.cancel != nil {
 		f.cancel(errNeedless)
 	}
@@ -199,18 +204,40 @@ func (r *Reflector[T]) forgetGone() {
 	if gone.IsEmpty() {
 		return
 	}
+	for n := range gone.Slots() {
+		delete(r.lasts, n)
+	}
 	h, key := &r.history, r.o.Slots.Key()
 	stays := func(k, uid string) bool {
 		return key.In(slot.All().Minus(gone), uid, slot.NamespaceOf(k))
 	}
 	if !stays(h.last.key, h.last.uid) {
 		h.last = lastChange{}
+		for _, change := range r.lasts {
+			if h.higher(h.last.version, change.version) == change.version {
+				h.last = change
+			}
+		}
 	}
 	if !stays(h.doubted.key, h.doubted.uid) {
-		h.doubted = lastChange{}
+		h.doubted = h.last
 	}
 	if !stays(h.absent.key, h.absent.uid) {
 		h.absent = absence{}
+	}
+}
+
+// noteLast notes the last change in a slot.
+func (r *Reflector[T]) noteLast(change lastChange) {
+	if r.o.Slots == nil {
+		return
+	}
+	if r.lasts == nil {
+		r.lasts = map[int]lastChange{}
+	}
+	n := r.o.Slots.Key().Of(change.uid, slot.NamespaceOf(change.key))
+	if !r.history.isOlder(change.version, r.lasts[n].version) {
+		r.lasts[n] = change
 	}
 }
 
@@ -373,10 +400,14 @@ func (r *Reflector[T]) listSlots(
 			switch end := classify(err, false); list.fateOf(end) {
 			case listUnpaged:
 				r.noteError(err)
+				r.recorder.change(func(h *health.Watch) { h.Listed -= counted })
+				counted = 0
 				return r.listSlots(ctx, slots, 0)
 			case pageAgain:
-				cause, wait := r.waitAfter(err, end, list.failures)
-				r.noteError(cause)
+				var wait time.Duration
+				err, wait = r.waitAfter(err, end, list.failures)
+				r.noteError(err)
+				r.filling.pageFailed(err)
 				err = sleep(ctx, wait)
 			}
 			if err != nil {
@@ -396,6 +427,13 @@ func (r *Reflector[T]) listSlots(
 		counted = len(items)
 	}
 	return items, list.version, nil
+}
+
+// pageFailed records a failure of a page, which is asked for again.
+func (f *filling) pageFailed(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
 }
 
 // appendListed appends a listed object, unless it does not belong to the collection.
@@ -429,6 +467,7 @@ func (r *Reflector[T]) filled(items []delta.Event[T], version string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.filled = f.filled.Union(f.wanted)
+	f.newerUntil = version
 	if r.o.Transform == nil {
 		return // the cached objects have their versions
 	}
@@ -438,7 +477,14 @@ func (r *Reflector[T]) filled(items []delta.Event[T], version string) {
 	for _, e := range items {
 		f.newer[e.Key] = e.Version
 	}
-	f.newerUntil = version
+}
+
+// hasNewer reports whether a list of slots was handed on that is later than a version.
+func (f *filling) hasNewer(version string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	order, ok := delta.CompareDecimal(version, f.newerUntil)
+	return ok && order < 0
 }
 
 // note notes the changes of a watch, up to a version, for the lists of slots, and returns them without
@@ -452,9 +498,9 @@ func (r *Reflector[T]) note(changes []delta.Event[T], version string) []delta.Ev
 			newer, ok := f.newer[e.Key]
 			return ok && r.history.isOlder(e.Version, newer)
 		})
-		if !r.history.isOlder(version, f.newerUntil) {
-			f.newer = nil
-		}
+	}
+	if order, ok := delta.CompareDecimal(version, f.newerUntil); ok && order >= 0 {
+		f.newer, f.newerUntil = nil, ""
 	}
 	if f.changes != nil {
 		for _, e := range changes {

@@ -48,8 +48,10 @@ type history struct {
 	recent    recentEvents
 
 	// cut is set when a watch ended out of order: the server may have been set back before the next one
-	// began. That one leads to a check when it brings a bookmark, or ends in order.
-	cut bool
+	// began. That one leads to a check when it brings a bookmark, or ends in order; and so does the
+	// first watch that begins mostUnchecked after cutAt.
+	cut   bool
+	cutAt time.Time
 	// suspectRewind demands a check of the server's version: it may have been set back to an
 	// older state (P16). failedChecks counts checks that failed since. While a watch runs, the next
 	// one is due at checkAgainAt.
@@ -81,7 +83,9 @@ func (h *history) doubt() {
 // clients of a server that restarts do not check it while they all come back.
 func (h *history) cutOff() {
 	h.doubt()
-	h.cut = !h.suspectRewind && isNumber(h.version)
+	if !h.cut {
+		h.cut, h.cutAt = !h.suspectRewind && isNumber(h.version), time.Now()
+	}
 }
 
 // checked records that no check is due any more.

@@ -22,6 +22,7 @@ func (r *Reflector[T]) beginList(ctx context.Context) *staged[T] {
 	l := &staged[T]{stays: map[string]delta.Unusable{}, expected: r.lastListed, isOlder: r.history.isOlder}
 	if r.o.Slots != nil {
 		l.adds = r.o.Slots.Adds()
+		l.held = r.held()
 	}
 	l.asked = r.selection(ctx) // of the slots that have come by these additions, or more
 	return l
@@ -175,7 +176,11 @@ func (r *Reflector[T]) positionAfter(items []delta.Item[T], version string, newH
 		to.highest = h.higher(h.highest, version)
 	}
 	var newest delta.Item[T]
+	r.lasts = nil
 	for i := range items {
+		if r.o.Slots != nil {
+			r.noteLast(lastChange{key: items[i].Key, version: items[i].Version, uid: items[i].UID})
+		}
 		to.highest = h.higher(to.highest, items[i].Version)
 		if h.higher(newest.Version, items[i].Version) != newest.Version {
 			newest = items[i]

@@ -25,6 +25,9 @@ type Options[T any] struct {
 	// Beside is the source of the lists of slots that come, beside the watch; nil is that of the
 	// reflector.
 	Beside source.Source[T]
+	// Resumes reports whether an earlier reflector has listed the partition: then Merge waits for the
+	// first list of this one.
+	Resumes bool
 	// Go starts the goroutine of these lists, which calls the functions of the options; nil is a go
 	// statement. Run waits for it.
 	Go func(func())

@@ -107,6 +107,7 @@ func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 		return s.retryAfter(err, end, s.pages.failures, s)
 	}
 	s.pages.end(err, s.staged.len())
+	s.countListed(0)
 	if fate == listUnpaged {
 		s.noteError(err)
 		return &paging[T]{Reflector: s.Reflector, afterSilence: s.afterSilence}

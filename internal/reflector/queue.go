@@ -68,11 +68,18 @@ func (r *Reflector[T]) replace(
 			return err
 		}
 		defer r.handingOn.release()
-		if l != nil && r.o.Slots.Adds() != l.adds {
+		held = r.held() // before the additions are counted
+		switch {
+		case l == nil || r.o.Slots.Adds() == l.adds:
+		case r.listed: // the cache may have objects of slots that have come
+			return errSlotsCame
+		default: // these are listed beside the watch
+			held = held.And(l.held)
+		}
+		if !o.NewHistory && r.filling.hasNewer(version) {
 			return errSlotsCame
 		}
 		key := r.o.Slots.Key()
-		held = r.held()
 		o.Moved = func(objectKey, uid string) bool {
 			return !key.In(held, uid, slot.NamespaceOf(objectKey))
 		}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/slot"
 )
 
 // staged is the objects of a running list, in two halves. Each half is in the order in which
@@ -22,6 +23,7 @@ type staged[T any] struct {
 	index    map[string]int            // nil until it is needed
 	isOlder  func(a, b string) bool
 	adds     uint64            // additions of slots before the list began
+	held     slot.Set          // slots that were held when it began, or more
 	asked    selection         // of the list
 	ahead    map[string]string // the cached versions of objects that are listed in an older one
 }

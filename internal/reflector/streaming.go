@@ -129,6 +129,7 @@ func (s *streaming[T]) complete(
 func (s *streaming[T]) failed(ctx context.Context, err error) state[T] {
 	s.endSpan(err, "", s.staged.len())
 	s.close()
+	s.countListed(0)
 	s.report(ctx, StreamedList, err)
 	end := classify(err, false)
 	switch {

@@ -65,7 +65,7 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 	stream.replays = h.recent.after(h.resume)
 	// It counts how long there was no contact before the watch began, and not since when
 	// requests have failed.
-	if time.Since(s.server.lastContact) >= longOutage {
+	if time.Since(s.server.lastContact) >= longOutage || h.cut && time.Since(h.cutAt) >= mostUnchecked {
 		h.suspect()
 	}
 	s.server.lastContact = time.Now()
@@ -332,6 +332,10 @@ func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 		if change.key == to.doubted.key && !s.history.isOlder(change.version, to.doubted.version) {
 			to.doubted = change
 		}
+		if older := s.suspected.Load(); older != nil && older.key == change.key {
+			s.suspected.CompareAndSwap(older, nil) // it has changed or ended since
+		}
+		s.noteLast(change)
 	}
 	before := s.stream.at
 	s.stream.at = event.Version
