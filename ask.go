@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/builtin"
+	"github.com/tidings-go/tidings/internal/dedup"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -62,7 +63,8 @@ func askByResource[T Object](
 	open func(*source.Client, source.Resource, source.RESTOptions) *source.REST[T],
 ) (*Informer[T], error) {
 	fail := func(err error) (*Informer[T], error) {
-		return nil, fmt.Errorf("tidings: %s(%s): %w", verb, resourceName(gvr), err)
+		of := source.Resource{Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource}
+		return nil, fmt.Errorf("tidings: %s(%s): %w", verb, of, err)
 	}
 	switch {
 	case f == nil:
@@ -112,7 +114,11 @@ func ask[T Object](
 		slots: s.Slots,
 	}
 	transport := f.o.Transport
-	transport.Sharing = sharingFor(transport.Sharing, s.Transform)
+	var sharer *dedup.Sharer // of the results of a transform
+	if transform != nil && transport.Sharing != ShareNothing {
+		sharer = f.client.NewSharer(resource, transport)
+		transport.Sharing = ShareStrings // a transform may change the object that it receives
+	}
 	shared, err := f.acquire(key, func(moved func(string)) (managed, error) {
 		o := collectionOptions[T]{
 			form: form, name: informerName(form, resource, checked), selection: checked,
@@ -125,7 +131,7 @@ func ask[T Object](
 					Drop: checked.drop.Paths(),
 				})
 			},
-			transform: transform, sharer: sharerFor(f, resource, transform != nil),
+			transform: transform, sharer: sharer,
 			transport: transport, logger: f.o.Logger, stopGrace: f.o.StopGrace, owned: true,
 			onSelection: moved,
 		}
@@ -152,11 +158,6 @@ func informerName(form string, resource source.Resource, s selection) string {
 	return name
 }
 
-func resourceName(gvr schema.GroupVersionResource) string {
-	return source.Resource{Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource}.String()
-}
-
-// kindOf finds the kind of a Go type in the scheme.
 func (f *Factory) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 	switch t {
 	case reflect.TypeFor[*unstructured.Unstructured]():

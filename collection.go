@@ -1,6 +1,7 @@
 package tidings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,9 +51,7 @@ type collectionOptions[T Object] struct {
 }
 
 func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
-	if o.logger == nil {
-		o.logger = slog.Default()
-	}
+	o.logger = cmp.Or(o.logger, slog.Default())
 	logger, life := o.logger, new(*engine.Lifecycle) // and no option: handlers keep log in memory
 	c := &collection[T]{o: o, log: func() *slog.Logger { return logger.With("informer", (*life).Name()) }}
 	options := engine.Options[T]{

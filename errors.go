@@ -51,7 +51,6 @@ var (
 		"pass the one that ends with the program, or context.Background")
 )
 
-// informerError names the informer that an error is about.
 func informerError(name string, err error) error {
 	return fmt.Errorf("tidings: informer %s: %w", name, err)
 }

@@ -58,7 +58,6 @@ func (e Event[T]) Key() string {
 	return source.Key(obj.GetNamespace(), obj.GetName())
 }
 
-// eventOf returns the event that a handler receives for a change of the log.
 func eventOf[T Object](n change.Change[T]) Event[T] {
 	e := Event[T]{
 		Type: n.Type, Initial: n.Initial, Tombstone: n.Tombstone, Moved: n.Moved, Resync: n.Resync,
@@ -116,19 +115,14 @@ func (i *Informer[T]) Events(ctx context.Context) iter.Seq2[Event[T], error] {
 				return
 			case <-registration.Done():
 				if ctx.Err() == nil {
-					yield(Event[T]{}, i.endOfEvents())
+					c, err := i.held()
+					if err == nil {
+						err = informerError(i.Name(), c.Over())
+					}
+					yield(Event[T]{}, err)
 				}
 				return
 			}
 		}
 	}
-}
-
-// endOfEvents returns why the handler of a loop was removed.
-func (i *Informer[T]) endOfEvents() error {
-	c, err := i.held()
-	if err != nil {
-		return err
-	}
-	return informerError(i.Name(), c.Over())
 }

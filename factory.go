@@ -1,6 +1,7 @@
 package tidings
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,12 +135,8 @@ func NewFactory(config *rest.Config, o FactoryOptions) (*Factory, error) {
 		return nil, fmt.Errorf("tidings: NewFactory: %w", err)
 	}
 	client.Mapper = o.Mapper
-	if o.Scheme == nil {
-		o.Scheme = scheme.Scheme
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Scheme = cmp.Or(o.Scheme, scheme.Scheme)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	return &Factory{client: client, scheme: o.Scheme, o: o, shared: make(map[shareKey]*shared)}, nil
 }
 

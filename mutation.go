@@ -73,7 +73,6 @@ func newMutationDetector[T Object](report func(Mutation)) *mutationDetector[T] {
 	}
 }
 
-// forget drops all copies.
 func (d *mutationDetector[T]) forget() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,7 +80,6 @@ func (d *mutationDetector[T]) forget() {
 	d.retired = nil
 }
 
-// observe copies the objects of a batch.
 func (d *mutationDetector[T]) observe(changes []change.Change[T]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

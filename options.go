@@ -8,7 +8,6 @@ import (
 // leastResync is the least period of resyncs. A shorter one keeps the processor busy.
 const leastResync = time.Millisecond
 
-// badOption names an option that cannot be used, its value and the remedy.
 func badOption(field string, value any, remedy string) error {
 	return fmt.Errorf("%s is %v: %s", field, value, remedy)
 }

@@ -87,7 +87,6 @@ func (m *member) Selectors() (labels, fields string) { return m.labels, m.fields
 // Holds reports true: the informer holds the objects of all slots.
 func (m *member) Holds(string, string) bool { return true }
 
-// holds returns the resource that the informer holds.
 func (m *member) holds() schema.GroupVersionResource {
 	return m.kind.GroupVersion().WithResource(m.resource)
 }
@@ -108,14 +107,12 @@ func (s *InformerSet) add(informer toolscache.SharedIndexInformer, key informerK
 	s.all = append(s.all, &member{key, of, informer})
 }
 
-// forget drops informers that the cache has removed.
 func (s *InformerSet) forget(removed []*member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = slices.DeleteFunc(s.all, func(m *member) bool { return slices.Contains(removed, m) })
 }
 
-// members returns the informers that have not stopped.
 func (s *InformerSet) members() []*member {
 	if s == nil {
 		return nil

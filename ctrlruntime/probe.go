@@ -1,6 +1,7 @@
 package ctrlruntime
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -56,9 +57,7 @@ func httpClientOf(config *rest.Config, given *http.Client) (*http.Client, error)
 		return given, nil
 	}
 	config = rest.CopyConfig(config)
-	if config.UserAgent == "" {
-		config.UserAgent = rest.DefaultKubernetesUserAgent()
-	}
+	config.UserAgent = cmp.Or(config.UserAgent, rest.DefaultKubernetesUserAgent())
 	return rest.HTTPClientFor(config)
 }
 

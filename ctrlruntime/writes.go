@@ -56,7 +56,6 @@ func newWrites(server *guard.Guard, informers *InformerSet) *writes {
 
 func (s *writes) now() time.Duration { return time.Since(s.epoch) }
 
-// none reports whether there are no writes to wait for.
 func (s *writes) none() bool { return s.open.Load() == 0 }
 
 // record adds writes. They replace the earlier writes of their objects that need no wait any
@@ -119,7 +118,6 @@ func (s *writes) isShown(m *member, w *write) bool {
 	return s.isShownLocked(m, w)
 }
 
-// state returns the present state of a write.
 func (s *writes) state(w *write) written.Write {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -51,7 +51,6 @@ func (h *Handler) controllerPage(r *http.Request) (any, error) {
 	return nil, missing("controller", name, names)
 }
 
-// fightText describes a fight: the fields, the calls and the other writers.
 func fightText(f controller.Rewrite) string {
 	return fmt.Sprintf("%s of %s is changed in turn by the calls of %s%s and by others%s",
 		fieldsText(f), f.Object, f.Key, managerText(f.Manager), managerText(f.Other))

@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -122,9 +123,7 @@ func Serve(ctx context.Context, address string, o Options) error {
 	if err != nil {
 		return fmt.Errorf("debug: Serve: the address %q is not host:port: %w", address, err)
 	}
-	if host == "" {
-		host = "localhost"
-	}
+	host = cmp.Or(host, "localhost")
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
 	if err != nil {
 		return fmt.Errorf("debug: Serve: %w", err)

@@ -26,5 +26,4 @@ func (h *Handler) dump(w http.ResponseWriter, r *http.Request) {
 	file.WriteTo(w) //nolint:errcheck // the client has gone
 }
 
-// isDump reports whether a request asks for a recording.
 func isDump(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Path == "/dump" }

@@ -57,7 +57,6 @@ func (h *Handler) informers() []informer {
 	return all
 }
 
-// informer returns the informer of a name.
 func (h *Handler) informer(name string) (informer, error) {
 	all := h.informers()
 	names := make([]string, len(all))
@@ -139,7 +138,6 @@ func (h *Handler) sample() map[string]sample {
 	return all
 }
 
-// isFollowed reports whether an informer is synced, not failing and not stopped.
 func isFollowed(i health.Informer) bool {
 	return i.Synced && !i.State.Failing() && i.State != tidings.StateStopped
 }

@@ -115,7 +115,6 @@ func grid(slots []shard.Entry, colors map[string]int) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // the texts are escaped, the rest are numbers
 }
 
-// slotText describes a slot in a sentence.
 func slotText(e shard.Entry) string {
 	text := fmt.Sprintf("slot %d: ", e.Slot)
 	if e.Owner == "" {
@@ -135,7 +134,6 @@ func slotText(e shard.Entry) string {
 // percent returns a share of 1. It rounds down, so that 100 % is all.
 func percent(share float64) string { return fmt.Sprintf("%d %%", int(share*100)) }
 
-// groupProblems returns the problems of a group.
 func groupProblems(h shard.Health, now time.Time) (found []Problem) {
 	add := func(since time.Duration, format string, args ...any) {
 		p := Problem{Of: "group " + h.Lease, Link: groupLink(h.Lease), What: fmt.Sprintf(format, args...)}

@@ -122,7 +122,6 @@ func (p page) handler() http.Handler {
 	})
 }
 
-// wantsJSON reports whether a request asks for JSON.
 func wantsJSON(r *http.Request) bool {
 	if format := r.FormValue("format"); format != "" {
 		return format == "json"

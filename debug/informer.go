@@ -68,7 +68,6 @@ func (h *Handler) informerPage(r *http.Request) (any, error) {
 	return f, nil
 }
 
-// handlerRows returns the handlers of an informer.
 func (h *Handler) handlerRows(i informer) (rows []HandlerRow) {
 	name := "informer " + i.name
 	for _, handler := range i.health.Handlers {

@@ -164,39 +164,30 @@ func (h *Handler) cached(name string, view inspect.View, obj any, field string) 
 	return c
 }
 
-// keyControllers describes the present work of controllers for a key.
 func (h *Handler) keyControllers(key string) (found []KeyController) {
 	controllers, _, _ := h.controllers()
 	for _, of := range controllers {
 		c := of.health
-		for _, r := range c.Running {
-			if r.Key == key {
-				found = append(found, KeyController{c.Name, "a call runs", now().Add(-r.For.Duration)})
+		add := func(applies bool, since time.Time, what string) {
+			if applies {
+				found = append(found, KeyController{c.Name, what, since})
 			}
+		}
+		for _, r := range c.Running {
+			add(r.Key == key, now().Add(-r.For.Duration), "a call runs")
 		}
 		for _, p := range c.Parked {
-			if p.Key == key {
-				found = append(found, KeyController{c.Name, fmt.Sprintf("is held back until %s shows "+
-					"its write of %s, version %s", p.Informer, p.Object, p.Version), p.Since})
-			}
+			add(p.Key == key, p.Since, fmt.Sprintf("is held back until %s shows its write of %s, version %s",
+				p.Informer, p.Object, p.Version))
 		}
-		if c.Oldest == key {
-			found = append(found, KeyController{c.Name, "has been queued for the longest time",
-				now().Add(-c.Waiting.Duration)})
-		}
+		add(c.Oldest == key, now().Add(-c.Waiting.Duration), "has been queued for the longest time")
 		for _, f := range c.Fights {
-			if f.Key == key || f.Object == key {
-				found = append(found, KeyController{c.Name, "fights: " + fightText(f), f.Since})
-			}
+			add(f.Key == key || f.Object == key, f.Since, "fights: "+fightText(f))
 		}
 		for _, l := range c.Looping {
-			if l.Key == key || l.Object == key {
-				found = append(found, KeyController{c.Name, "is in a loop: " + loopText(l), l.Since})
-			}
+			add(l.Key == key || l.Object == key, l.Since, "is in a loop: "+loopText(l))
 		}
-		if c.LastErrorOf == key {
-			found = append(found, KeyController{c.Name, "has failed: " + c.LastError, c.LastErrorAt})
-		}
+		add(c.LastErrorOf == key, c.LastErrorAt, "has failed: "+c.LastError)
 	}
 	return found
 }

@@ -125,7 +125,6 @@ func (h *Handler) overview(*http.Request) (any, error) {
 	return o, nil
 }
 
-// memory returns the estimates for informers by name.
 func (h *Handler) memory(informers []informer) map[string]Memory {
 	views := make(map[string]inspect.View, len(informers))
 	for _, i := range informers {

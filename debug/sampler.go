@@ -79,7 +79,6 @@ func (s *sampler) add(now map[string]sample) bool {
 // Series are values at intervals of a second, the newest last.
 type Series []float64
 
-// values returns the series of a figure.
 func (s *sampler) values(name, figure string) Series {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -29,7 +29,6 @@ func sparkline(title string, s Series) template.HTML {
 		text, sparkWidth, sparkHeight, points.String()))
 }
 
-// number formats a figure of a sample.
 func number(value float64) string {
 	if value == float64(int64(value)) {
 		return fmt.Sprint(int64(value))

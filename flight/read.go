@@ -168,28 +168,24 @@ func (r *reader) track(number int, described indexTrack) (*Track, error) {
 	t := &Track{
 		Name: described.Name, Collection: described.Collection, BaseVersion: described.BaseVersion,
 	}
-	err := r.part(partName(number, baseName), func(from *bufio.Reader) error {
-		return lines(r, from, described.Base, func(line baseLine) error {
-			t.Base = append(t.Base, tape.Object{
-				Key: line.Key, Version: line.Version, UID: line.UID, Data: line.Object,
-			})
-			return nil
+	err := lines(r, partName(number, baseName), described.Base, func(line baseLine) error {
+		t.Base = append(t.Base, tape.Object{
+			Key: line.Key, Version: line.Version, UID: line.UID, Data: line.Object,
 		})
+		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	var sizes []int
-	err = r.part(partName(number, recordsName), func(from *bufio.Reader) error {
-		return lines(r, from, described.Records, func(line recordLine) error {
-			record, err := recordOf(line)
-			if n := len(t.Records); n > 0 && isRest(&t.Records[n-1], &record) {
-				record.Data = append(t.Records[n-1].Data, record.Data...)
-				t.Records, sizes = t.Records[:n-1], sizes[:n-1]
-			}
-			t.Records, sizes = append(t.Records, record), append(sizes, line.Bytes)
-			return err
-		})
+	err = lines(r, partName(number, recordsName), described.Records, func(line recordLine) error {
+		record, err := recordOf(line)
+		if n := len(t.Records); n > 0 && isRest(&t.Records[n-1], &record) {
+			record.Data = append(t.Records[n-1].Data, record.Data...)
+			t.Records, sizes = t.Records[:n-1], sizes[:n-1]
+		}
+		t.Records, sizes = append(t.Records, record), append(sizes, line.Bytes)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -215,27 +211,30 @@ func isRest(before, r *tape.Record) bool {
 		r.Kind == tape.Page && r.Form == tape.Identity
 }
 
-func lines[L any](r *reader, from *bufio.Reader, count int, add func(L) error) error {
-	for i := range count {
-		line, err := from.ReadBytes('\n')
-		var parsed L
-		if err == nil {
-			err = r.take(lineBytes)
+// lines reads a part that has so many lines of JSON.
+func lines[L any](r *reader, name string, count int, add func(L) error) error {
+	return r.part(name, func(from *bufio.Reader) error {
+		for i := range count {
+			line, err := from.ReadBytes('\n')
+			var parsed L
+			if err == nil {
+				err = r.take(lineBytes)
+			}
+			if err == nil {
+				err = json.Unmarshal(line, &parsed)
+			}
+			if err == nil {
+				err = add(parsed)
+			}
+			if err == io.EOF {
+				err = io.ErrUnexpectedEOF
+			}
+			if err != nil {
+				return fmt.Errorf("line %d of %d: %w", i+1, count, err)
+			}
 		}
-		if err == nil {
-			err = json.Unmarshal(line, &parsed)
-		}
-		if err == nil {
-			err = add(parsed)
-		}
-		if err == io.EOF {
-			err = io.ErrUnexpectedEOF
-		}
-		if err != nil {
-			return fmt.Errorf("line %d of %d: %w", i+1, count, err)
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // recordOf returns the record that a line describes, without its bytes.
@@ -273,25 +272,17 @@ func checkMore(r *tape.Record) error {
 	if more == nil {
 		more = &tape.More{}
 	}
-	missing := ""
-	switch r.Kind {
-	case 0:
+	switch {
+	case r.Kind == 0:
 		return errors.New("a record without its kind")
-	case tape.List, tape.Watch:
-		if more.Request == nil {
-			missing = "request"
-		}
-	case tape.Failed:
-		if more.Failure == nil {
-			missing = "failure"
-		} else if n := len(more.Failure.Causes); n > maxCauses {
-			return fmt.Errorf("a failure with %d causes", n)
-		}
-	case tape.Page:
+	case (r.Kind == tape.List || r.Kind == tape.Watch) && more.Request == nil:
+		return fmt.Errorf("a record of the kind %s without its request", r.Kind)
+	case r.Kind == tape.Failed && more.Failure == nil:
+		return fmt.Errorf("a record of the kind %s without its failure", r.Kind)
+	case r.Kind == tape.Failed && len(more.Failure.Causes) > maxCauses:
+		return fmt.Errorf("a failure with %d causes", len(more.Failure.Causes))
+	case r.Kind == tape.Page:
 		r.More = more
-	}
-	if missing != "" {
-		return fmt.Errorf("a record of the kind %s without its %s", r.Kind, missing)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -68,15 +69,9 @@ func New(o Options) (*Recorder, error) {
 		return nil, fmt.Errorf("flight: New: Options.MaxAge is %v: "+
 			"give a second or more, or 0 for 10 minutes", o.MaxAge)
 	}
-	if o.MaxBytes == 0 {
-		o.MaxBytes = defaultBytes
-	}
-	if o.MaxAge == 0 {
-		o.MaxAge = defaultAge
-	}
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.MaxBytes = cmp.Or(o.MaxBytes, defaultBytes)
+	o.MaxAge = cmp.Or(o.MaxAge, defaultAge)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	cut, err := fieldpath.Parse(o.Cut)
 	if err != nil {
 		return nil, fmt.Errorf("flight: New: Options.Cut: %w", err)

@@ -199,7 +199,6 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 // informerSet is a factory of informers.
 type informerSet interface{ Health() []health.Informer }
 
-// factory sends the metrics of the informers of a factory.
 func (s *scrape) factory(of informerSet) {
 	views, ok := inspect.ViewsOf(of)
 	for _, view := range views {

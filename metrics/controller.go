@@ -56,7 +56,6 @@ func newControllerFamilies(f *families) controllerFamilies {
 	}
 }
 
-// controller sends the metrics of a controller.
 func (s *scrape) controller(h controller.Health) {
 	name := s.controllerNames.Distinct(h.Name)
 	f, l := &s.controllers, labels{}.label("controller", name)

@@ -37,12 +37,10 @@ func (f *families) counter(name, help string, labels ...string) *family {
 	return f.add(family{counter: true}, name, help, labels)
 }
 
-// histogram makes a native histogram.
 func (f *families) histogram(name, help string, labels ...string) *family {
 	return f.add(family{}, name, help, labels)
 }
 
-// classic makes a native histogram that has classic buckets as well.
 func (f *families) classic(name, help string, labels ...string) *family {
 	return f.add(family{classic: true}, name, help, labels)
 }

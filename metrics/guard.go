@@ -28,7 +28,6 @@ func newGuardFamilies(f *families) guardFamilies {
 	}
 }
 
-// guard sends the metrics of a guard.
 func (s *scrape) guard(h guard.Health) {
 	server := s.guardNames.Distinct(h.Server)
 	f, l := &s.guards, labels{}.label("server", server)

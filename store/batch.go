@@ -36,7 +36,6 @@ func newBatch[T any](before *state[T], changes []change[T], places []place) *Bat
 	return b
 }
 
-// changed reports whether the batch has done anything since the state before.
 func (b *Batch[T]) changed(before *state[T]) bool {
 	return len(b.changes) > 0 || b.byKey != before.byKey ||
 		b.next.version != before.version || len(b.next.indexes) != len(before.indexes)

@@ -24,7 +24,6 @@ type hashTable[T any] struct {
 // minSlots is the size of the smallest hash table.
 const minSlots = 8
 
-// newHashTable makes a hash table with room for n items.
 func newHashTable[T any](seed maphash.Seed, n int) *hashTable[T] {
 	slots := minSlots
 	for full(n, slots) {

@@ -26,10 +26,8 @@ func (x Index[T]) Within(prefix string) Index[T] {
 	return x
 }
 
-// first returns the position of the first entry of a value.
 func (x Index[T]) first(value string) position { return position{value: value, key: x.prefix} }
 
-// last returns the position after the last entry of a value.
 func (x Index[T]) last(value string) position {
 	return position{value: value, key: x.prefix, after: true}
 }

@@ -68,7 +68,6 @@ func (s *state[T]) at(a *anchor[T]) *item[T] {
 	return r
 }
 
-// position returns the position of the index of an id.
 func (s *state[T]) position(id any) (position int, ok bool) {
 	position = slices.IndexFunc(s.indexes, func(x index[T]) bool { return x.id == id })
 	return position, position >= 0

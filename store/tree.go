@@ -174,7 +174,6 @@ func (t *tree[P, E]) newNode(entries []E, children []*node[P, E]) *node[P, E] {
 	return n
 }
 
-// set puts the entry at its position and returns the one that was there.
 func (t *tree[P, E]) set(position P, entry E) (previous E, replaced bool) {
 	if t.root == nil {
 		t.root = t.newNode([]E{entry}, nil)

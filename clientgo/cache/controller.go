@@ -13,9 +13,7 @@ import (
 // Deprecated: client-go deprecates it; use NewInformerWithOptions.
 func NewInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration,
 	h ResourceEventHandler) (Store, Controller) {
-	return newInformer(InformerOptions{
-		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h,
-	})
+	return NewTransformingIndexerInformer(lw, objType, resyncPeriod, h, nil, nil)
 }
 
 // NewIndexerInformer returns a cache with indexes and the controller that fills it and
@@ -24,10 +22,7 @@ func NewInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Dur
 // Deprecated: client-go deprecates it; use NewInformerWithOptions.
 func NewIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration,
 	h ResourceEventHandler, indexers Indexers) (Indexer, Controller) {
-	return newInformer(InformerOptions{
-		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h,
-		Indexers: indexers,
-	})
+	return NewTransformingIndexerInformer(lw, objType, resyncPeriod, h, indexers, nil)
 }
 
 // NewTransformingInformer returns a cache of transformed objects and the controller that
@@ -36,10 +31,7 @@ func NewIndexerInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod t
 // Deprecated: client-go deprecates it; use NewInformerWithOptions.
 func NewTransformingInformer(lw ListerWatcher, objType runtime.Object, resyncPeriod time.Duration,
 	h ResourceEventHandler, transformer TransformFunc) (Store, Controller) {
-	return newInformer(InformerOptions{
-		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h,
-		Transform: transformer,
-	})
+	return NewTransformingIndexerInformer(lw, objType, resyncPeriod, h, nil, transformer)
 }
 
 // NewTransformingIndexerInformer returns a cache of transformed objects with indexes and
@@ -51,8 +43,7 @@ func NewTransformingIndexerInformer(lw ListerWatcher, objType runtime.Object,
 	transformer TransformFunc) (Indexer, Controller) {
 	return newInformer(InformerOptions{
 		ListerWatcher: lw, ObjectType: objType, ResyncPeriod: resyncPeriod, Handler: h,
-		Indexers:  indexers,
-		Transform: transformer,
+		Indexers: indexers, Transform: transformer,
 	})
 }
 

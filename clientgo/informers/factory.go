@@ -82,7 +82,6 @@ func (f *sharedInformerFactory) ForResource(
 	return factory.Generic(r.goType.typed(f.builtin(r)), gvr.GroupResource()), nil
 }
 
-// builtin returns the shared informer of a resource of the table.
 func (f *sharedInformerFactory) builtin(r *resource) cache.SharedIndexInformer {
 	return f.InformerFor(r.goType.example(), f.newFunc(r, factory.ByNamespace()))
 }

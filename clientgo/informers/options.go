@@ -1,6 +1,7 @@
 package informers
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -169,8 +170,6 @@ func newFactory(client kubernetes.Interface, defaultResync time.Duration,
 	for _, option := range options {
 		option(f)
 	}
-	if f.options.Table == nil {
-		f.options.Table = new(source.Table)
-	}
+	f.options.Table = cmp.Or(f.options.Table, new(source.Table))
 	return f
 }

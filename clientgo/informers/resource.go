@@ -27,12 +27,10 @@ type resource struct {
 	open func(c kubernetes.Interface, namespace string) listwatch.Client
 }
 
-// resourceOf returns the row of the type of obj.
 func resourceOf(obj runtime.Object) (*resource, bool) {
 	return rowWith(func(r *resource) bool { return r.goType.is(obj) })
 }
 
-// resourceFor returns the row of a resource.
 func resourceFor(gvr schema.GroupVersionResource) (*resource, bool) {
 	return rowWith(func(r *resource) bool { return r.gvr == gvr })
 }
@@ -78,7 +76,6 @@ func (object[T, P]) typed(informer cache.SharedIndexInformer) cache.SharedIndexI
 // errNilClient is the error of every list and watch without a client.
 var errNilClient = errors.New("the Kubernetes client is nil: give NewSharedInformerFactory, NewFor or NewFilteredFor one made with kubernetes.NewForConfig")
 
-// newInformer makes an informer that reads with a client.
 func (r *resource) newInformer(client kubernetes.Interface,
 	s factory.Spec) cache.SharedIndexInformer {
 	s.Resource = source.Resource{

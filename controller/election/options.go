@@ -38,13 +38,10 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// complete returns the options with their defaults, or an error that names a field.
 func (o Options) complete() (Options, error) {
 	times := o.times().Complete(5)
 	o.Duration, o.Renew, o.Grace = times.Duration, times.Renew, cmp.Or(o.Grace, lease.DefaultGrace)
-	if o.Logger == nil {
-		o.Logger = slog.Default()
-	}
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Identity == "" {
 		host, err := lease.HostName("election: Options")
 		if err != nil {

@@ -29,7 +29,6 @@ type view struct {
 // have held it since the last observation.
 const unknownHolder = "unknown"
 
-// read reads the Lease into the view.
 func (e *Elector) read(ctx context.Context) error {
 	sentAt := e.version()
 	got, err := e.client.Get(ctx, e.o.Name)
@@ -129,7 +128,6 @@ func (e *Elector) observeLocked(l *coordinationv1.Lease, version string) {
 	notify(e.changed)
 }
 
-// sameRecord reports whether two Leases have the same record of their holder.
 func sameRecord(a, b *coordinationv1.Lease) bool {
 	if a == nil || b == nil {
 		return a == b

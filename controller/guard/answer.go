@@ -59,7 +59,6 @@ func scannerFor(h http.Header) scanner {
 	return s
 }
 
-// scan reads the next piece.
 func (s *scanner) scan(piece []byte) {
 	if s.read == nil {
 		return
@@ -81,7 +80,6 @@ func (s *scanner) scan(piece []byte) {
 	}
 }
 
-// result returns the answer at the end of the body.
 func (s *scanner) result() answer {
 	if s.read != nil {
 		s.answer = s.read(s.head)

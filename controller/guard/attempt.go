@@ -105,7 +105,6 @@ func (a *attempt) watch() {
 	}()
 }
 
-// overdue ends a request whose time is over.
 func (a *attempt) overdue() {
 	if a.isClosed() {
 		a.interrupt()

@@ -75,7 +75,6 @@ func (e *Error) Error() string {
 // Unwrap returns the reason and the cause.
 func (e *Error) Unwrap() []error { return []error{e.Err, e.Cause} }
 
-// refusal returns the error of the attempt.
 func (a *attempt) refusal(reason error) *Error {
 	e := &Error{
 		Verb: a.verb, Resource: a.resourceText(), Namespace: a.namespace, Name: a.name,

@@ -26,8 +26,8 @@ func (g *Guard) Exists(
 	case apierrors.IsNotFound(err):
 		return false, nil
 	case apierrors.IsForbidden(err):
-		return false, fmt.Errorf("guard: cannot learn whether %s %s/%s exists: grant get on %s: %w",
-			gvr.Resource, last.GetNamespace(), last.GetName(), gvr.GroupResource(), err)
+		err = fmt.Errorf("grant get on %s: %w", gvr.GroupResource(), err)
+		fallthrough
 	case err != nil:
 		return false, fmt.Errorf("guard: cannot learn whether %s %s/%s exists: %w",
 			gvr.Resource, last.GetNamespace(), last.GetName(), err)

@@ -48,7 +48,6 @@ func parsePath(prefix, path string) (t target, ok bool) {
 	return t, version != "" && first != ""
 }
 
-// segment cuts the first segment off a path.
 func segment(path string) (first, rest string) {
 	first, rest, _ = strings.Cut(path, "/")
 	return first, rest
@@ -70,7 +69,6 @@ func (t *target) storesNothing() bool {
 	return false
 }
 
-// isEvent reports whether the target is an event, of either group.
 func (t *target) isEvent() bool {
 	return t.resource.Resource == "events" &&
 		(t.resource.Group == "" || t.resource.Group == "events.k8s.io")

@@ -47,7 +47,6 @@ func (g *Guard) Stats() Stats {
 	return g.stats
 }
 
-// count adds one to a figure of the stats.
 func (g *Guard) count(figure *uint64) {
 	g.statsMu.Lock()
 	defer g.statsMu.Unlock()

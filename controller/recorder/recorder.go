@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,9 +41,7 @@ func New(config *rest.Config, controller string, o Options) (*Recorder, error) {
 		return nil, errors.New("recorder: New: the name of the controller is empty: " +
 			"the server refuses events without one")
 	}
-	if o.Scheme == nil {
-		o.Scheme = scheme.Scheme
-	}
+	o.Scheme = cmp.Or(o.Scheme, scheme.Scheme)
 	client, err := typedeventsv1.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("recorder: New: %w", err)

@@ -53,7 +53,6 @@ func ForGVR(gvr schema.GroupVersionResource) (Resource, bool) {
 	return resources[i], true
 }
 
-// of returns the part of the table for a version of a group.
 func of(gv schema.GroupVersion) []Resource {
 	byVersion := func(r Resource, gv schema.GroupVersion) int {
 		return cmp.Or(cmp.Compare(r.Group, gv.Group), cmp.Compare(r.Version, gv.Version))

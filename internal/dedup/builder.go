@@ -85,7 +85,6 @@ func (b *builder) keepString(content []byte) string {
 	return string(content)
 }
 
-// numberAt returns the address of a number of size bytes.
 func (b *builder) numberAt(size uintptr, bits uint64) unsafe.Pointer {
 	if b.sharing == ShareAll {
 		return b.finder.number(size, bits, true)
@@ -104,7 +103,6 @@ func newTypedValues(p *plan) typedValues {
 	return typedValues{p, make([]fieldStats, p.stats), make([]allocator, len(p.types))}
 }
 
-// make returns the address of n values.
 func (v *typedValues) make(l *layout, n int) unsafe.Pointer {
 	return v.allocators[l.index].make(l.typ, n)
 }

@@ -253,7 +253,6 @@ func (f *field) decodable() bool {
 	return true
 }
 
-// wireType returns the wire type of a field of a type.
 func wireType(t reflect.Type) uint32 {
 	if k := t.Kind(); (k == reflect.Pointer || k == reflect.Slice) && !isBytes(t) {
 		t = t.Elem()

@@ -38,7 +38,6 @@ type valueEntry struct {
 	object objectTag          // of the object that had the value first
 }
 
-// value returns the value of the entry if it is still in use.
 func (e *valueEntry) value() (value, bool) {
 	p := e.at.Value()
 	return value{unsafe.Pointer(p), int(e.n)}, p != nil

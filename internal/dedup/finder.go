@@ -125,7 +125,6 @@ func (f *finder) lookUp(s *fieldStats, h uint64, space *keySpace, key []byte,
 	return nil, value{}, kept && !t.full.Load()
 }
 
-// hit counts a value that was found.
 func (f *finder) hit(s *fieldStats, e *valueEntry) {
 	f.hits++
 	if e.object == f.object && e.object != noTag {

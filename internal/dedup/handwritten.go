@@ -19,13 +19,17 @@ import (
 func isHandwritten(l *layout) bool {
 	switch l.typ {
 	case reflect.TypeFor[metav1.Time]():
-		l.decode = decodeTime
+		l.decode = func(_ *protoWorker, data []byte, to unsafe.Pointer) bool {
+			return timestamp(data, false, &(*metav1.Time)(to).Time)
+		}
 	case reflect.TypeFor[metav1.MicroTime]():
-		l.decode = decodeMicroTime
+		l.decode = func(_ *protoWorker, data []byte, to unsafe.Pointer) bool {
+			return timestamp(data, true, &(*metav1.MicroTime)(to).Time)
+		}
 	case quantityType:
-		l.decode, l.selfWriting = decodeQuantity, true
+		l.decode, l.selfWriting = onlyField((*builder).quantity), true
 	case fieldsType:
-		l.decode = decodeFields
+		l.decode = onlyField((*builder).fields)
 	default:
 		if !isList(l.typ) {
 			return false
@@ -69,39 +73,23 @@ func timestamp(data []byte, micros bool, to *time.Time) bool {
 	return true
 }
 
-// decodeTime reads a metav1.Time: whole seconds.
-func decodeTime(_ *protoWorker, data []byte, to unsafe.Pointer) bool {
-	return timestamp(data, false, &(*metav1.Time)(to).Time)
-}
-
-// decodeMicroTime reads a metav1.MicroTime: whole microseconds.
-func decodeMicroTime(_ *protoWorker, data []byte, to unsafe.Pointer) bool {
-	return timestamp(data, true, &(*metav1.MicroTime)(to).Time)
-}
-
-// onlyField returns the content of a message that has the field 1, of bytes, and nothing else.
-func onlyField(data []byte) (content []byte, ok bool) {
-	if len(data) == 0 || data[0] != 1<<3|wire.BytesType {
-		return nil, false
+// onlyField returns a function that reads the content of a message that has the field 1, of bytes,
+// and nothing else. An empty message is the zero value.
+func onlyField(
+	read func(b *builder, content []byte, to unsafe.Pointer) bool,
+) func(w *protoWorker, data []byte, to unsafe.Pointer) bool {
+	return func(w *protoWorker, data []byte, to unsafe.Pointer) bool {
+		if len(data) == 0 {
+			return true
+		}
+		start, end := wire.Span(data, 1)
+		return data[0] == 1<<3|wire.BytesType && end == len(data) &&
+			read(&w.builder, data[start:end], to)
 	}
-	start, end := wire.Span(data, 1)
-	if end != len(data) {
-		return nil, false
-	}
-	return data[start:end], true
 }
 
-// decodeQuantity reads a Quantity. A large or very precise one points to a number that every copy
-// of the Quantity shares and that Add changes in place; a value with such a Quantity is not shared.
-func decodeQuantity(w *protoWorker, data []byte, to unsafe.Pointer) bool {
-	if len(data) == 0 {
-		return true
-	}
-	content, ok := onlyField(data)
-	return ok && w.quantity(content, to)
-}
-
-// quantity parses a Quantity.
+// quantity reads a Quantity. A large or very precise one points to a number that every copy of the
+// Quantity shares and that Add changes in place; a value with such a Quantity is not shared.
 func (b *builder) quantity(content []byte, to unsafe.Pointer) bool {
 	if parsesSlowly(content) {
 		b.refused = ErrQuantity
@@ -144,27 +132,16 @@ func parsesSlowly(number []byte) bool {
 	return err == nil && (e < -maxExponent || e > maxExponent && i > fastDigits)
 }
 
-// decodeFields reads a FieldsV1. The bytes of one build variant are set here, because the
-// method leaves room behind them, where two users that append to them would both write.
-func decodeFields(w *protoWorker, data []byte, to unsafe.Pointer) bool {
-	if len(data) == 0 {
-		return true
-	}
-	content, ok := onlyField(data)
-	if ok {
-		w.fields(content, to)
-	}
-	return ok
-}
-
-// fields sets a FieldsV1 to its content.
-func (b *builder) fields(content []byte, to unsafe.Pointer) {
+// fields sets a FieldsV1. The bytes of one build variant are set here, because the method leaves
+// room behind them, where two users that append to them would both write.
+func (b *builder) fields(content []byte, to unsafe.Pointer) bool {
 	b.size += len(content)
 	if fieldsAreBytes {
 		*(*[]byte)(to) = exactCopy(content)
 	} else {
 		(*metav1.FieldsV1)(to).SetRawBytes(content)
 	}
+	return true
 }
 
 // decodeList reads a slice of strings that is a message of its own. It is not nil, even with

@@ -53,7 +53,6 @@ type plans struct {
 
 func (p *plans) init() { p.spaces, p.plans = map[variant]*keySpace{}, map[variant]*plan{} }
 
-// spaceLocked returns the key space of a variant.
 func (p *plans) spaceLocked(of variant) *keySpace {
 	s := p.spaces[of]
 	if s == nil {

@@ -81,7 +81,6 @@ func (w *mapWorker) open(data []byte) bool {
 	return true
 }
 
-// close forgets the object.
 func (w *mapWorker) close() {
 	w.tokens.Forget()
 	w.source, w.boxes = source{}, boxes{}
@@ -133,7 +132,6 @@ func (w *mapWorker) bytes(t *wire.Token) []byte {
 	return w.data[t.Begin-w.base : t.End-w.base : t.End-w.base]
 }
 
-// value makes the value of a token, which stands at a path.
 func (w *mapWorker) value(i uint32, path int32, omit *omitted) any {
 	t := &w.tokens.All[i]
 	switch t.Kind {
@@ -162,7 +160,6 @@ const (
 	sizeNumber = 8
 )
 
-// makeObject makes a map of the fields of an object.
 func (w *mapWorker) makeObject(i uint32, path int32, omit *omitted) map[string]any {
 	t := w.tokens.All[i]
 	m := make(map[string]any, t.N)
@@ -197,7 +194,6 @@ func (w *mapWorker) makeArray(i uint32, path int32, omit *omitted) []any {
 	return a[:len(a):len(a)]
 }
 
-// build makes an object or array.
 func (w *mapWorker) build(i uint32, path int32, omit *omitted) any {
 	if w.tokens.All[i].Kind == wire.Object {
 		return w.makeObject(i, path, omit)

@@ -61,7 +61,6 @@ type value struct {
 // emptySlice is the target of a slice without elements that is not nil.
 var emptySlice = value{at: unsafe.Pointer(new(struct{}))}
 
-// load returns the target of a pointer, a slice or a map at p.
 func load(k kind, p unsafe.Pointer) value {
 	if k == kindSlice {
 		h := (*sliceHeader)(p)
@@ -86,7 +85,6 @@ func store(k kind, p unsafe.Pointer, v value) {
 // the hash of keys depends on the names of types.
 func mapOf[V any](v value) map[string]V { return *(*map[string]V)(unsafe.Pointer(&v.at)) }
 
-// mapAt returns the address of a map.
 func mapAt[V any](m map[string]V) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&m)) }
 
 // reflected returns the map at v, of a type that only package reflect knows.
@@ -94,20 +92,17 @@ func (v value) reflected(t reflect.Type) reflect.Value {
 	return reflect.NewAt(t, unsafe.Pointer(&v.at)).Elem()
 }
 
-// listOf returns the slice at v.
 func listOf(v value) []any { return unsafe.Slice((*any)(v.at), v.n) }
 
-// objectAt returns the value that is a map.
 func objectAt(m map[string]any) value { return value{mapAt(m), 1} }
 
-// listAt returns the address and the length of a slice.
 func listAt(list []any) value { return value{unsafe.Pointer(unsafe.SliceData(list)), len(list)} }
 
 // bytesOf returns the bytes of a string, which must not be written to.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// exactCopy returns a copy of b without spare capacity.
-func exactCopy(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
+// exactCopy returns a copy of a list without spare capacity.
+func exactCopy[E any](list []E) []E { return append(make([]E, 0, len(list)), list...) }
 
 // stringOf returns a string that has the same memory as b.
 func stringOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
@@ -175,7 +170,6 @@ func (a *allocator) prepare(t reflect.Type) {
 	}
 }
 
-// make returns the address of n values of the type t.
 func (a *allocator) make(t reflect.Type, n int) unsafe.Pointer {
 	a.prepare(t)
 	a.to.Grow(n)
@@ -184,7 +178,6 @@ func (a *allocator) make(t reflect.Type, n int) unsafe.Pointer {
 	return at
 }
 
-// copy returns the address of a copy of values of the type t.
 func (a *allocator) copy(t reflect.Type, v value) unsafe.Pointer {
 	a.prepare(t)
 	a.to.Grow(v.n)

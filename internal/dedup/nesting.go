@@ -26,7 +26,6 @@ type nesting map[int32]nesting
 // a type that is visited again within itself contains itself.
 type nestings map[reflect.Type]nesting
 
-// of returns the nesting of a Go type.
 func (n nestings) of(t reflect.Type) nesting {
 	for t != nil && (t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice) {
 		t = t.Elem()

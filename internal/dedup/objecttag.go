@@ -13,7 +13,6 @@ type objectTag uint8
 // noTag is the tag of an object whose UID is not known.
 const noTag objectTag = 0
 
-// tagOf returns the tag for a UID.
 func tagOf(uid []byte) objectTag {
 	if len(uid) == 0 {
 		return noTag

@@ -50,7 +50,6 @@ func (o *ownStrings) add(m uint64, content []byte, to *string) {
 	o.pending = append(o.pending, pendingString{to, begin, len(content)})
 }
 
-// assign sets the strings.
 func (o *ownStrings) assign() {
 	if len(o.pending) == 0 {
 		return

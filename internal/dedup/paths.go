@@ -65,7 +65,6 @@ func (p *pathTree) add(parent int32, name string) int32 {
 	return at
 }
 
-// root returns the path of the objects of a kind.
 func (p *pathTree) root(kind string) int32 {
 	if at := p.find(0, []byte(kind)); at != 0 {
 		return at

@@ -11,7 +11,6 @@ type workerPool[W any] struct {
 	workers [ShareNothing][]W
 }
 
-// take returns an idle worker, or a new one.
 func (p *workerPool[W]) take(sharing Sharing, newWorker func() W) W {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -24,7 +23,6 @@ func (p *workerPool[W]) take(sharing Sharing, newWorker func() W) W {
 	return workers[n-1]
 }
 
-// give takes a worker back.
 func (p *workerPool[W]) give(worker W, sharing Sharing) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -118,7 +118,6 @@ func (w *protoWorker) single(f *field, data []byte, i int, at unsafe.Pointer) in
 	return end
 }
 
-// number sets a field to a number, or to a pointer to one.
 func (w *protoWorker) number(f *field, v uint64, at unsafe.Pointer) {
 	if f.kind != kindNumber {
 		setNumber(f.size, v, at)
@@ -140,13 +139,11 @@ func setNumber(size uintptr, v uint64, at unsafe.Pointer) {
 	}
 }
 
-// make returns the address of n values.
 func (w *protoWorker) make(l *layout, n int) unsafe.Pointer {
 	w.size += n * int(l.size)
 	return w.typedValues.make(l, n)
 }
 
-// text sets *to to the string content.
 func (w *protoWorker) text(stats int32, content []byte, to *string) {
 	w.builder.text(&w.stats[stats], content, to)
 }
@@ -182,7 +179,6 @@ func (w *protoWorker) value(f *field, data []byte, n int) (value, bool) {
 	return v, ok
 }
 
-// build makes the value of a field.
 func (w *protoWorker) build(f *field, data []byte, n int) (v value, ok bool) {
 	if w.depth == maxDepth {
 		return value{}, false

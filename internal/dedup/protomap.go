@@ -118,7 +118,6 @@ func (w *protoWorker) otherMap(f *field, data []byte, n int) (unsafe.Pointer, bo
 	return made.UnsafePointer(), ok
 }
 
-// mapValue decodes the value of a map entry.
 func (w *protoWorker) mapValue(l *layout, data []byte, to unsafe.Pointer) bool {
 	if l.kind == kindBytes {
 		*(*[]byte)(to) = exactCopy(data)

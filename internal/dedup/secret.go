@@ -28,7 +28,6 @@ func IsSecret(group, resource, kind string) bool {
 // apiTypes begins the import paths of the Go types of the built-in resources.
 const apiTypes = "k8s.io/api/"
 
-// isSecretType reports whether a Go type is that of Secrets.
 func isSecretType(t reflect.Type) bool {
 	return t.PkgPath() == apiTypes+"core/v1" && IsSecret("", "", t.Name())
 }

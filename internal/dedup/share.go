@@ -72,7 +72,6 @@ func (s *Sharer) Share(obj any) any {
 	return reflect.NewAt(t, at).Interface()
 }
 
-// leave leaves an object alone.
 func (s *Sharer) leave(obj any, why error) any {
 	s.alone.Add(1)
 	if s.why.Load() == nil {

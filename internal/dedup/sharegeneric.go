@@ -54,7 +54,6 @@ func (h *hasher) generic(x any) uint64 {
 	return 0
 }
 
-// equalGeneric reports whether two generic values are the same.
 func equalGeneric(a, b any) bool {
 	switch a := a.(type) {
 	case nil, string, bool, int64:
@@ -155,7 +154,7 @@ func (w *shareWorker) arrayParts(f *field, v value) (value, bool) {
 	for i := range list {
 		if y, ok := w.generic(list[i], f.tag, false); ok {
 			if changed == nil {
-				changed = append(make([]any, 0, len(list)), list...)
+				changed = exactCopy(list)
 			}
 			changed[i] = y
 		}
@@ -165,14 +164,4 @@ func (w *shareWorker) arrayParts(f *field, v value) (value, bool) {
 		return v, false
 	}
 	return listAt(changed), true
-}
-
-// cloneArray returns a copy of a slice with elements of its own.
-func (w *shareWorker) cloneArray(f *field, v value) value {
-	list := listOf(v)
-	clone := make([]any, len(list))
-	for i := range list {
-		clone[i], _ = w.generic(list[i], f.tag, true)
-	}
-	return listAt(clone)
 }

@@ -46,7 +46,6 @@ func (h *hasher) enter() bool {
 	return !h.failed
 }
 
-// value hashes the target of a field.
 func (h *hasher) value(f *field, v value) (x uint64) {
 	if v.at == nil {
 		return 1
@@ -84,7 +83,6 @@ func (h *hasher) elements(l *layout, v value) uint64 {
 	return x
 }
 
-// fields hashes the fields of a value.
 func (h *hasher) fields(l *layout, at unsafe.Pointer, x uint64) uint64 {
 	for i := range l.fields {
 		f := &l.fields[i]
@@ -108,7 +106,6 @@ func (h *hasher) fields(l *layout, at unsafe.Pointer, x uint64) uint64 {
 	return x
 }
 
-// memory hashes bits.
 func (h *hasher) memory(p unsafe.Pointer, n uintptr, x uint64) uint64 {
 	i := uintptr(0)
 	for ; i+8 <= n; i += 8 {

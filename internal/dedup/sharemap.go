@@ -12,7 +12,6 @@ import (
 // sizeOfMap is about the memory of a map of n entries.
 func sizeOfMap(n int, entry uintptr) int { return sizeMap + (n+7)/8*8*(int(entry)+1) }
 
-// mapping hashes a map.
 func (h *hasher) mapping(l *layout, v value) uint64 {
 	switch l.maps {
 	case mapOfStrings:
@@ -34,7 +33,6 @@ func hashEntries[V any](h *hasher, m map[string]V, hash func(V) uint64) uint64 {
 	return h.mix(sum, uint64(len(m)))
 }
 
-// quantity hashes a Quantity in a map.
 func (h *hasher) quantity(q resource.Quantity) uint64 {
 	b := quantityOf(&q)
 	h.failed = h.failed || b.number != nil
@@ -42,7 +40,6 @@ func (h *hasher) quantity(q resource.Quantity) uint64 {
 	return h.mix(x, h.text(b.format))
 }
 
-// otherMap hashes a map through package reflect.
 func (h *hasher) otherMap(l *layout, m reflect.Value) uint64 {
 	if !l.comparableMap() {
 		h.failed = true

@@ -67,7 +67,6 @@ func newShareWorker(t *Table, p *plan, sharing Sharing) *shareWorker {
 	return w
 }
 
-// share returns the replacement of the object at p.
 func (w *shareWorker) share(p unsafe.Pointer, tag objectTag) unsafe.Pointer {
 	if w.recent.round != w.table.round.Load() {
 		clear(w.lately)
@@ -161,7 +160,8 @@ func (w *shareWorker) fields(l *layout, at unsafe.Pointer, offset uintptr) {
 		case kindBits, kindAny, kindQuantity:
 		case kindString:
 			t := *(*string)(p)
-			if shared, ok := w.replaced(f.stats, t); ok {
+			shared, ok := w.text(f.stats, t)
+			if ok && unsafe.StringData(shared) != unsafe.StringData(t) {
 				w.saved += (len(t) + 7) &^ 7
 				text := value{unsafe.Pointer(unsafe.StringData(shared)), len(t)}
 				w.patches = append(w.patches, patch{offset + f.offset, kindString, text})
@@ -178,7 +178,6 @@ func (w *shareWorker) fields(l *layout, at unsafe.Pointer, offset uintptr) {
 	}
 }
 
-// replacement returns the replacement of the target of a field.
 func (w *shareWorker) replacement(f *field, v value) unsafe.Pointer {
 	if f.kind == kindNumber {
 		return w.number(f.elem.size, v.at)
@@ -269,7 +268,11 @@ func (w *shareWorker) clone(f *field, v value) value {
 			return x
 		})
 	case kindArray:
-		return w.cloneArray(f, v)
+		list := exactCopy(listOf(v))
+		for i := range list {
+			list[i], _ = w.generic(list[i], f.tag, true)
+		}
+		return listAt(list)
 	}
 	l := f.elem
 	clone := value{w.allocators[l.index].copy(l.typ, v), v.n}
@@ -329,10 +332,4 @@ func (w *shareWorker) text(stats int32, s string) (string, bool) {
 		return *shared, true
 	}
 	return "", false
-}
-
-// replaced returns the shared string that equals s, if it is another one than s.
-func (w *shareWorker) replaced(stats int32, s string) (string, bool) {
-	shared, ok := w.text(stats, s)
-	return shared, ok && unsafe.StringData(shared) != unsafe.StringData(s)
 }

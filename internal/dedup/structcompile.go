@@ -37,7 +37,6 @@ func (c *compiler) jsonLayout(l *layout, drop fieldpath.Tree) (err error) {
 	return nil
 }
 
-// readsJSON reports whether a type reads its JSON itself.
 func readsJSON(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return t.Kind() != reflect.Pointer && t.Kind() != reflect.Interface &&

@@ -22,9 +22,13 @@ import (
 func (c *compiler) ownReader(l *layout) {
 	switch l.typ {
 	case reflect.TypeFor[metav1.Time]():
-		l.read = readTime
+		l.read = func(w *structWorker, _ *layout, i uint32, to unsafe.Pointer) bool {
+			return w.time(i, time.RFC3339, &(*metav1.Time)(to).Time)
+		}
 	case reflect.TypeFor[metav1.MicroTime]():
-		l.read = readMicroTime
+		l.read = func(w *structWorker, _ *layout, i uint32, to unsafe.Pointer) bool {
+			return w.time(i, metav1.RFC3339Micro, &(*metav1.MicroTime)(to).Time)
+		}
 	case quantityType:
 		l.read, l.selfWriting = readQuantity, true
 	case fieldsType:
@@ -83,14 +87,6 @@ func readItself(w *structWorker, l *layout, i uint32, to unsafe.Pointer) bool {
 	return err == nil
 }
 
-func readTime(w *structWorker, _ *layout, i uint32, to unsafe.Pointer) bool {
-	return w.time(i, time.RFC3339, &(*metav1.Time)(to).Time)
-}
-
-func readMicroTime(w *structWorker, _ *layout, i uint32, to unsafe.Pointer) bool {
-	return w.time(i, metav1.RFC3339Micro, &(*metav1.MicroTime)(to).Time)
-}
-
 // time reads a time in local time; null is the zero time.
 func (w *structWorker) time(i uint32, layout string, to *time.Time) bool {
 	t := &w.tokens.All[i]
@@ -117,18 +113,12 @@ func readQuantity(w *structWorker, _ *layout, i uint32, to unsafe.Pointer) bool 
 // readFields reads a FieldsV1, which keeps its JSON.
 func readFields(w *structWorker, _ *layout, i uint32, to unsafe.Pointer) bool {
 	t := &w.tokens.All[i]
-	if t.Kind == wire.Null {
-		return true
-	}
-	w.fields(w.raw(t), to)
-	return true
+	return t.Kind == wire.Null || w.fields(w.raw(t), to)
 }
 
 func readRawExtension(w *structWorker, l *layout, i uint32, to unsafe.Pointer) bool {
-	if w.tokens.All[i].Kind == wire.Null {
-		return true
-	}
-	return readRawMessage(w, l, i, unsafe.Pointer(&(*runtime.RawExtension)(to).Raw))
+	return w.tokens.All[i].Kind == wire.Null ||
+		readRawMessage(w, l, i, unsafe.Pointer(&(*runtime.RawExtension)(to).Raw))
 }
 
 // readRawMessage copies the JSON, null too.
@@ -150,7 +140,6 @@ func readIntOrString(w *structWorker, l *layout, i uint32, to unsafe.Pointer) bo
 	return ok || t.Kind == wire.Null
 }
 
-// base64 reads bytes.
 func (w *structWorker) base64(t *wire.Token, to *[]byte) bool {
 	content := w.content(t)
 	read := make([]byte, base64.StdEncoding.DecodedLen(len(content)))

@@ -126,7 +126,6 @@ func (w *structWorker) value(f *field, i uint32, to unsafe.Pointer) bool {
 	return ok
 }
 
-// text sets *to to a string.
 func (w *structWorker) text(stats int32, t *wire.Token, to *string) bool {
 	switch {
 	case t.Kind == wire.Null:
@@ -202,7 +201,6 @@ func (w *structWorker) target(f *field, i uint32) (value, bool) {
 	return v, ok
 }
 
-// build makes the value of a pointer, a slice or a map.
 func (w *structWorker) build(f *field, i uint32) (v value, ok bool) {
 	i = w.tokens.Open(i)
 	if f.kind == kindMap {

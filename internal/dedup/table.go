@@ -63,7 +63,6 @@ const (
 	budgetEvery = 1 << 8
 )
 
-// init makes the table ready.
 func (t *Table) init() {
 	t.begin.Do(func() {
 		t.seed = maphash.MakeSeed()

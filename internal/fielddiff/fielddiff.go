@@ -92,7 +92,6 @@ func tree(obj any) (fields map[string]any, err error) {
 
 type differ struct{ changes []Change }
 
-// values compares two values that stand under one path.
 func (d *differ) values(path string, old, new any) {
 	switch before := old.(type) {
 	case map[string]any:
@@ -164,7 +163,6 @@ func (d *differ) maps(path string, old, new map[string]any) {
 	}
 }
 
-// field compares a field or an element that one side may lack.
 func (d *differ) field(path string, old, new any, had, has bool) {
 	switch {
 	case !had:

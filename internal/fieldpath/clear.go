@@ -38,7 +38,6 @@ func (c *Clearer) Clear(obj any) {
 	}
 }
 
-// clear clears the fields in v, which is a struct or leads to one or more.
 func (c *Clearer) clear(v reflect.Value) {
 	switch {
 	case v.Type() == c.typ:

@@ -108,7 +108,6 @@ func (t *Term) Renewed(sent Instant) {
 	}
 }
 
-// sinceSent returns the time since the last successful renewal was sent.
 func (t *Term) sinceSent() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -107,10 +107,7 @@ func (f *Factory[K]) started() map[K]cache.SharedIndexInformer {
 // Health describes the informers, in the order in which they were first requested, except for
 // those of other modules.
 func (f *Factory[K]) Health() (all []health.Informer) {
-	f.mu.Lock()
-	order := slices.Clone(f.order)
-	f.mu.Unlock()
-	for _, m := range order {
+	for _, m := range f.inOrder() {
 		if h, ok := tidingscache.HealthOf(m.informer); ok {
 			all = append(all, h)
 		}
@@ -120,15 +117,18 @@ func (f *Factory[K]) Health() (all []health.Informer) {
 
 // Inspect returns the views of the informers, in the order of Health.
 func (f *Factory[K]) Inspect() (all []inspect.View) {
-	f.mu.Lock()
-	order := slices.Clone(f.order)
-	f.mu.Unlock()
-	for _, m := range order {
+	for _, m := range f.inOrder() {
 		if of, ok := m.informer.GetStore().(interface{ Inspect() inspect.View }); ok {
 			all = append(all, of.Inspect())
 		}
 	}
 	return all
+}
+
+func (f *Factory[K]) inOrder() []*member {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.order)
 }
 
 // Shutdown prevents further starts and waits until all informers have stopped. The caller

@@ -1,6 +1,7 @@
 package factory
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"time"
@@ -25,9 +26,7 @@ func Apply[O ~func(*ByResource)](options []O) (o ByResource) {
 	for _, set := range options {
 		set(&o)
 	}
-	if o.Table == nil {
-		o.Table = new(source.Table)
-	}
+	o.Table = cmp.Or(o.Table, new(source.Table))
 	return o
 }
 

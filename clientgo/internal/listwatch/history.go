@@ -48,7 +48,6 @@ type stateWithObject struct {
 	object any
 }
 
-// addEvent adds the state of an event, with its object.
 func (h *history) addEvent(e *source.Event[any]) {
 	s := stateOf(&e.Item, e.Type == source.Deleted)
 	h.add(s)

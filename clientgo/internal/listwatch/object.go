@@ -50,7 +50,6 @@ func registeredKind(example runtime.Object) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// check returns an error if an object is not of the kind.
 func (k kind) check(obj runtime.Object) error {
 	if got := reflect.TypeOf(obj); k.goType != nil && got != k.goType {
 		return fmt.Errorf("received an object of type %v instead of %v", got, k.goType)

@@ -1,6 +1,7 @@
 package listwatch
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -41,9 +42,7 @@ func (s Sharing) Sharer() *dedup.Sharer {
 		return nil
 	}
 	table := s.Among
-	if table == nil {
-		table = new(source.Table)
-	}
+	table = cmp.Or(table, new(source.Table))
 	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: s.AtMost, NoSecrets: s.NoSecrets})
 }
 

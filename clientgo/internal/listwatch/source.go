@@ -107,7 +107,6 @@ func (s *Source) list(ctx context.Context, o metav1.ListOptions) (runtime.Object
 	}
 }
 
-// page converts a list.
 func (s *Source) page(ctx context.Context, list runtime.Object) (source.Page[any], error) {
 	if list == nil {
 		return source.Page[any]{}, fmt.Errorf("the lister returned neither a list nor an error")

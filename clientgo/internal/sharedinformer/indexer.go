@@ -54,7 +54,6 @@ func (x *indexer) setIndexers(present, added cache.Indexers) {
 	x.indexers.Store(&all)
 }
 
-// find returns the function of an index.
 func (x *indexer) find(name string) (cache.IndexFunc, error) {
 	indexers := *x.indexers.Load()
 	if f := indexers[name]; f != nil {

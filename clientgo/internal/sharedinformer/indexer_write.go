@@ -110,7 +110,6 @@ func (x *indexer) transact(b *store.Batch[any], w cache.Transaction) error {
 	return nil
 }
 
-// write makes one write by hand.
 func (x *indexer) write(f func(*store.Batch[any])) {
 	x.informer.collection.WriteByHand(func(s *store.Store[any]) { s.Update(f) })
 }

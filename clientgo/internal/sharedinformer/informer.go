@@ -200,5 +200,4 @@ type doneChecker struct {
 func (d doneChecker) Name() string          { return d.name }
 func (d doneChecker) Done() <-chan struct{} { return d.done }
 
-// names returns the names of indexers, ascending.
 func names(indexers cache.Indexers) []string { return slices.Sorted(maps.Keys(indexers)) }

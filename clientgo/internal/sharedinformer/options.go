@@ -104,7 +104,6 @@ func FromReadable(lw listwatch.Readable, o Options) Options {
 	return o
 }
 
-// engineOptions returns the rules of client-go for a collection.
 func (i *Informer) engineOptions() engine.Options[any] {
 	o := engine.Options[any]{
 		Name: i.name, Describe: i.describe, Compare: i.o.Versions.Compare, Untrusted: i.versionsUntrusted,
@@ -205,7 +204,6 @@ func (i *Informer) beforeApply(batch *delta.Batch[any]) {
 	i.manualDeletes.settle(batch, i.collection.Store().Snapshot())
 }
 
-// observe gives the new states to client-go's mutation detector.
 func (i *Informer) observe(changes []change.Change[any]) {
 	for n := range changes {
 		if changes[n].Type != change.Deleted {

@@ -90,7 +90,6 @@ func (r *reporter) next() (call func(), ok bool) {
 	return next, true
 }
 
-// wait waits until everything is reported.
 func (r *reporter) wait() {
 	r.mu.Lock()
 	done := r.done

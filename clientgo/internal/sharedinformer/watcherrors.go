@@ -69,7 +69,6 @@ type watchErrors struct {
 	version string           // the version of replica
 }
 
-// handle calls the handler.
 func (w *watchErrors) handle(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -88,7 +88,6 @@ type list struct {
 
 func newList() list { return list{first: nobody, last: nobody} }
 
-// push appends an entry.
 func (l *list) push(entries *slab[entry], i uint32) {
 	e := entries.at(i)
 	e.prev, e.next = l.last, nobody
@@ -101,7 +100,6 @@ func (l *list) push(entries *slab[entry], i uint32) {
 	l.length++
 }
 
-// remove takes an entry out.
 func (l *list) remove(entries *slab[entry], i uint32) {
 	e := entries.at(i)
 	if e.prev == nobody {

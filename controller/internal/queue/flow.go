@@ -43,7 +43,6 @@ func (r *ring) push(f *flow) {
 	f.prev.next, f.next.prev = f, f
 }
 
-// remove takes a flow out.
 func (r *ring) remove(f *flow) {
 	if f.next == f {
 		r.turn = nil
@@ -56,5 +55,4 @@ func (r *ring) remove(f *flow) {
 	f.prev, f.next = nil, nil
 }
 
-// contains reports whether a flow is in the ring.
 func (r *ring) contains(f *flow) bool { return f.next != nil }

@@ -33,7 +33,6 @@ func (x *index) find(key string) (at, hash uint32) {
 	return at, hash
 }
 
-// get returns the entry of a key.
 func (x *index) get(key string) (uint32, bool) {
 	at, _ := x.find(key)
 	i := x.slots[at].entry
@@ -72,7 +71,6 @@ func (x *index) release(i uint32) {
 	}
 }
 
-// resize changes the number of slots.
 func (x *index) resize(n int) {
 	old := x.slots
 	x.slots = make([]slot, n)

@@ -16,7 +16,6 @@ type reason[R comparable] struct {
 	next   uint32
 }
 
-// note adds a reason to those of an entry.
 func (s *schedule[R]) note(e *entry, r Counted[R]) {
 	last, n := nobody, 0
 	for i := e.reasons; i != nobody; i = s.reasons.at(i).next {

@@ -78,7 +78,6 @@ func (s *schedule[R]) hasten(i uint32, e *entry) {
 	}
 }
 
-// entry returns the number of the entry of a key.
 func (s *schedule[R]) entry(key string) uint32 {
 	i, isNew := s.index.obtain(key)
 	if !isNew {
@@ -145,7 +144,6 @@ func (s *schedule[R]) promote(now int64, i uint32, b Band) {
 	s.enqueue(now, i, b)
 }
 
-// dequeue takes a queued entry out of its band.
 func (s *schedule[R]) dequeue(i uint32) {
 	e := s.entries.at(i)
 	e.flow.bands[e.band].remove(&s.entries, i)
@@ -164,7 +162,6 @@ func (s *schedule[R]) settle(f *flow) {
 	}
 }
 
-// setWorkers changes the number of workers.
 func (s *schedule[R]) setWorkers(n int) {
 	s.workers = n
 	for _, name := range slices.Sorted(maps.Keys(s.flows)) {
@@ -172,7 +169,6 @@ func (s *schedule[R]) setWorkers(n int) {
 	}
 }
 
-// expire ends the delays that are over.
 func (s *schedule[R]) expire(now int64) {
 	for {
 		i, ok := s.timers.pop(now)
@@ -308,7 +304,6 @@ func (s *schedule[R]) backOff(now int64, i uint32, o Outcome) {
 	}
 }
 
-// delay returns the delay of a key after its failures.
 func (s *schedule[R]) delay(e *entry) time.Duration {
 	if s.o.Limiter != nil {
 		return s.o.Limiter.When(e.key)

@@ -24,7 +24,6 @@ func (s *slab[T]) obtain() uint32 {
 	return s.used - 1
 }
 
-// at returns the value of a number.
 func (s *slab[T]) at(i uint32) *T { return &s.chunks[i/chunkSize][i%chunkSize] }
 
 // release takes a number back. An empty slab keeps the memory of one chunk.

@@ -51,7 +51,6 @@ func (t *timers) set(i uint32, due int64) {
 	heap.Push(t, timer{due, i})
 }
 
-// stop removes the timer of an entry, if there is one.
 func (t *timers) stop(i uint32) {
 	if at := t.entries.at(i).timer; at > 0 {
 		heap.Remove(t, int(at)-1)
@@ -67,7 +66,6 @@ func (t *timers) due(i uint32) (int64, bool) {
 	return t.heap[at-1].due, true
 }
 
-// pop removes the first timer that is due, and returns its entry.
 func (t *timers) pop(now int64) (uint32, bool) {
 	if len(t.heap) == 0 || t.heap[0].due > now {
 		return nobody, false
