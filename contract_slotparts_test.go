@@ -360,3 +360,166 @@ func TestP16_ARewindWithinAMoment(t *testing.T) {
 		}
 	}
 }
+
+// TestP02_ARelistThatIsOlderThanTheListOfSlots has a relist under way while slots are listed, in a cache
+// whose objects have no versions: it is void.
+func TestP02_ARelistThatIsOlderThanTheListOfSlots(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{}, apisim.Options{})
+		defer w.end()
+		s := &slotted{world: w, slots: tidings.NewSlots(tidings.ByUID, half(0))}
+		s.have(40)
+		transform := tidings.NewTransform(func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			c.ResourceVersion = ""
+			return c, nil
+		})
+		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{
+			Namespace: "default", Slots: s.slots, Transform: transform,
+		})
+		w.must(err)
+		w.probe = newProbe(t, i, nil)
+		steps := map[string][]string{}
+		_, err = i.AddHandler(tidings.HandlerFunc[*corev1.ConfigMap](func(e tidings.Event[*corev1.ConfigMap]) {
+			n := e.Object().Labels["n"]
+			if e.Type == tidings.Deleted {
+				n = "deleted " + n
+			}
+			steps[e.Key()] = append(steps[e.Key()], n)
+		}), tidings.HandlerOptions{})
+		w.must(err)
+		s.start()
+		s.after(time.Minute)
+		s.server.Inject(apisim.Match{Verb: "list"}.Nth(1), apisim.Refuse(503, 10*time.Second))
+		s.server.Inject(apisim.Match{Verb: "watch", Query: map[string]string{"sendInitialEvents": "true"}}.Nth(1), apisim.Stall(1, 60*time.Second))
+		added := make(chan error, 1)
+		go func() { added <- s.slots.Add(s.ctx, half(1)) }()
+		synctest.Wait()
+		s.update("o000", "1")
+		s.server.Compact()
+		s.server.CutConnections()
+		s.after(5 * time.Second)
+		for o := range 40 {
+			s.update(fmt.Sprintf("o%03d", o), "3")
+		}
+		s.create("new", "3")
+		s.must(<-added)
+		s.after(30 * time.Minute)
+		for key, seen := range steps {
+			for n := 1; n < len(seen); n++ {
+				if seen[n] < seen[n-1] || len(seen[n]) > 1 {
+					t.Errorf("%s went through the states %v", key, seen)
+					break
+				}
+			}
+		}
+	})
+}
+
+// TestP16_ARewindBehindAProxyThatCuts has a proxy that ends connections after 45 seconds, before a bookmark
+// comes, and a collection that is never quiet.
+func TestP16_ARewindBehindAProxyThatCuts(t *testing.T) {
+	property(t, func(w *world) {
+		w.haveNamespaces("elsewhere")
+		w.create("a", "1")
+		l := w.follow()
+		l.Rewind(true)
+		w.start()
+		w.after(3 * time.Minute)
+		backup := w.server.Snapshot()
+		for i := range 4 {
+			w.create(fmt.Sprintf("lost%d", i), "1")
+		}
+		w.after(time.Second)
+		w.server.Rewind(backup)
+		for i := range 8 {
+			w.createIn("elsewhere", fmt.Sprintf("x%d", i), "1")
+		}
+		w.after(100 * time.Millisecond)
+		for n := range 240 { // twenty minutes
+			w.update("a", fmt.Sprint(n))
+			w.after(5 * time.Second)
+			if n%9 == 8 {
+				w.server.CutConnections()
+			}
+		}
+		w.after(time.Second)
+		if got, want := w.probe.state(), w.serverState(); !maps.Equal(got, want) {
+			w.Errorf("twenty minutes later the cache holds %v, the server %v; checks %d", got, want, w.health().Checks)
+		}
+	})
+}
+
+// TestP16_ARewindAfterASlotHasGone sets a server back by more than the last change, whose slot has gone.
+func TestP16_ARewindAfterASlotHasGone(t *testing.T) {
+	for _, remove := range []bool{false, true} {
+		t.Run(fmt.Sprint("remove ", remove), func(t *testing.T) {
+			withSlots(t, tidings.FactoryOptions{}, tidings.AllSlots(), func(s *slotted) {
+				s.haveNamespaces("elsewhere")
+				s.have(10)
+				l := s.follow()
+				l.Rewind(true)
+				s.start()
+				s.after(3 * time.Minute)
+				backup := s.server.Snapshot()
+				for i := range 5 {
+					s.update(fmt.Sprintf("o%03d", i), "lost")
+				}
+				s.create("last", "lost")
+				s.after(time.Second)
+				if remove {
+					var set tidings.SlotSet
+					set.Add(tidings.ByUID.Of(s.uids["last"], ""))
+					s.slots.Remove(set)
+				}
+				s.after(3 * time.Minute) // bookmarks
+				s.server.SetAvailable(false)
+				s.server.Rewind(backup)
+				for i := range 20 {
+					s.createIn("elsewhere", fmt.Sprintf("x%d", i), "1")
+				}
+				s.after(20 * time.Second)
+				s.server.SetAvailable(true)
+				s.after(time.Hour)
+				s.agree(l)
+			})
+		})
+	}
+}
+
+// TestP09_ATransformThatAddsANamespace: the transform of a namespace uses the informer while another
+// namespace, which has an object for it, is removed.
+func TestP09_ATransformThatAddsANamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{}, apisim.Options{})
+		w.haveIn(2, "a", "b")
+		w.haveNamespaces("c")
+		var i *tidings.Informer[*corev1.ConfigMap]
+		transform := tidings.NewTransform(func(c *corev1.ConfigMap) (*corev1.ConfigMap, error) {
+			if c.Labels["n"] == "2" {
+				time.Sleep(2 * time.Second)
+				_ = i.Health()
+				return c, i.AddNamespace("c")
+			}
+			return c, nil
+		})
+		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespaces: []string{"a", "b"}, Transform: transform})
+		w.must(err)
+		w.probe = newProbe(t, i, nil)
+		w.start()
+		w.createIn("a", "new", "2")
+		synctest.Wait()
+		time.Sleep(time.Second)
+		w.createIn("b", "other", "1")
+		synctest.Wait()
+		done := make(chan error, 1)
+		go func() { done <- i.RemoveNamespace("b") }()
+		w.after(time.Minute)
+		select {
+		case err := <-done:
+			w.must(err)
+			w.end()
+		default:
+			t.Fatal("RemoveNamespace has not returned after a minute")
+		}
+	})
+}

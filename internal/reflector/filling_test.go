@@ -199,6 +199,33 @@ func TestS6_SlotsOfAReflector(t *testing.T) {
 				queue:   []string{replaced5},
 			}
 		},
+		"a list that is older than that of the slots": func(t *testing.T) scenario {
+			l := &lists{pages: []answer{{err: statusAfter(503, "ServiceUnavailable", 5)}, page("", "20", "+bb@19", "")}}
+			return scenario{
+				o: holds("a"),
+				answers: []answer{
+					listed(failsAfter(100*time.Millisecond, errExpired)),
+					streamed(sends("+a@3 +bb@7"), sendsAfter(20*time.Second, "=10")), streamed(sends("+a@3 +bb@19 =20")),
+				},
+				during: func(r *Reflector[object], _ *script) { merged = merges(t, r, l, slotsOf("bb")) },
+				queue:  []string{replaced5, "push : merged bb@19", "replace 20: a@3 bb@19"},
+				check:  returns(nil),
+			}
+		},
+		"slots that keep coming before the first list": func(t *testing.T) scenario {
+			return scenario{
+				o:       holds("a"),
+				answers: []answer{streamed(sends("+a@3"), sendsAfter(10*time.Second, "=5"))},
+				during: func(r *Reflector[object], _ *script) {
+					r.o.Beside = &lists{}
+					for _, name := range []string{"bb", "ccc", "dddd"} {
+						after(3 * time.Second)
+						merged = merges(t, r, &lists{}, slotsOf(name))
+					}
+				},
+				queue: []string{replaced5}, pass: time.Minute,
+			}
+		},
 		"a list comes before the merge": func(t *testing.T) scenario {
 			return scenario{
 				o: holds("a"),
@@ -359,4 +386,42 @@ func TestS6_MergeIntoAReflectorThatEnds(t *testing.T) {
 			t.Errorf("Merge after Run: %v", err)
 		}
 	})
+}
+
+// TestP13_Listed looks at the number of listed objects after lists that failed, and while a list of slots
+// begins anew without pages.
+func TestP13_Listed(t *testing.T) {
+	t.Run("of slots, without pages", listedUnpaged(t).run)
+	for name, answers := range map[string][]answer{
+		"streamed": {streamed(sends("+a@3 +bb@4"), sendsAfter(time.Second, "+cc@4"), failsAfter(time.Second, errInternal)), streamed()},
+		"missing":  {streamed(sends("+a@3 +bb@4"), sendsAfter(time.Second, "+cc@4"), failsAfter(time.Second, errNotFound)), streamed()},
+	} {
+		t.Run(name, scenario{
+			answers: answers, o: Options[object]{Optional: name == "missing"}, pass: time.Minute,
+			during: func(r *Reflector[object], _ *script) {
+				after(2100 * time.Millisecond)
+				if h := r.Health(); h.Listed != 0 {
+					t.Errorf("%s: %d objects are on their way in %s", name, h.Listed, h.State)
+				}
+			},
+		}.run)
+	}
+}
+
+func listedUnpaged(t *testing.T) scenario {
+	l := &lists{takes: 5 * time.Second, pages: []answer{page("", "6", "+bb@2 +ccc@3", "next"), {err: errExpired}, page("", "6", "+bb@2 +ccc@3", "next2"), page("", "6", "+dddd@4", "")}}
+	return scenario{
+		o: Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a"))}, answers: []answer{listed()},
+		during: func(r *Reflector[object], _ *script) {
+			_ = merges(t, r, l, slotsOf("bb", "ccc", "dddd"))
+			most := 0
+			for range 30 {
+				after(time.Second)
+				most = max(most, r.Health().Listed)
+			}
+			if most > 3 {
+				t.Errorf("%d of 3 objects are listed", most)
+			}
+		},
+	}
 }

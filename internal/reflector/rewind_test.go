@@ -326,6 +326,14 @@ func TestDoubtBeginsTheWatchAnew(t *testing.T) {
 			during:  suspects(30*time.Second, "3"), queue: []string{replaced5, "push 6: set b@6", "replace 20, new history: a@2"},
 			check: func(t *testing.T, _ *Reflector[object], s *script, _ *journal) { same(t, "keys", s.keys, "a") },
 		},
+		"of an object that ends": {
+			answers: []answer{
+				listed(sendsAfter(25*time.Second, "~b@6"), sendsAfter(time.Second, "-a@7"), sendsAfter(time.Second, "*8"), failsAfter(2*time.Minute, errCut)),
+				watched("8", sendsAfter(time.Second, "~b@21")), page(look, "20", "+b@6", ""),
+			},
+			during: func(r *Reflector[object], _ *script) { r.SuspectWatch("a", "3", "uid-a") }, // too early for the watch to end
+			queue:  []string{replaced5, "push 6: set b@6", "push 7: delete a@7", "bookmark 8", "push 21: set b@21"},
+		},
 		"of this history": {
 			answers: []answer{listed(sendsAfter(25*time.Second, "~b@6")), lookedAt("20", "+a@7"), watched("6")},
 			during:  suspects(30*time.Second, "3"),

@@ -1,81 +1,78 @@
 package factory_test
 
 import (
-	"maps"
-	"slices"
-	"sync"
+	"context"
+	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings"
-	owncache "github.com/tidings-go/tidings/clientgo/cache"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/clientgo/informers"
 )
 
-// TestS6_SlotsOfADropIn adds the slot of one namespace and removes that of another.
-func TestS6_SlotsOfADropIn(t *testing.T) {
-	slotOf := func(namespace string) tidings.SlotSet { return slot.Of(slot.Namespace.Of("", namespace)) }
-	eachOfOurs(t, func(t *testing.T, l library, w world) {
-		w.create(t, widget("a", "one", "red"))
-		w.create(t, widget("b", "two", "red"))
-		slots := tidings.NewSlots(tidings.ByNamespace, slotOf("a"))
-		informer := started(t, l, w, settings{slots: slots})
-		holds := func(want ...string) {
-			t.Helper()
-			got := slices.Sorted(maps.Keys(colours(informer.GetStore())))
-			if !slices.Equal(got, want) {
-				t.Errorf("the store has %v, want %v", got, want)
+// A watch error handler panics, which does not crash the process. The reflector begins anew, and its list
+// is slow. Slots come meanwhile: Add returns nil at once, without their objects.
+func TestS6_SlotsComeAfterAPanic(t *testing.T) {
+	crash := utilruntime.ReallyCrash
+	utilruntime.ReallyCrash = false
+	defer func() { utilruntime.ReallyCrash = crash }()
+	synctest.Test(t, func(t *testing.T) {
+		server := apisim.Start(t)
+		server.RefuseStreamedLists(true)
+		for i := range 40 {
+			_, err := server.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("o", i)}})
+			if err != nil {
+				t.Fatal(err)
 			}
 		}
-		holds("a/one")
-		var mu sync.Mutex
-		var deletes []any
-		_, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
-			mu.Lock()
-			defer mu.Unlock()
-			deletes = append(deletes, obj)
-		}})
-		must(t, err)
-		must(t, slots.Add(t.Context(), slotOf("b")))
-		holds("a/one", "b/two")
-		slots.Remove(slotOf("a"))
-		synctest.Wait()
-		holds("b/two")
-		w.update(t, widget("a", "one", "blue"))
-		w.create(t, widget("b", "three", "red"))
-		synctest.Wait()
-		holds("b/three", "b/two")
-		mu.Lock()
-		defer mu.Unlock()
-		if len(deletes) != 1 {
-			t.Fatalf("deletes: %v", deletes)
+		client, err := kubernetes.NewForConfig(server.Config())
+		if err != nil {
+			t.Fatal(err)
 		}
-		if moved, ok := deletes[0].(owncache.Moved); !ok || moved.Key != "a/one" || moved.Object == nil {
-			t.Errorf("OnDelete received %#v", deletes[0])
+		var even, odd tidings.SlotSet
+		for i := range 256 {
+			if i%2 == 0 {
+				even.Add(i)
+			} else {
+				odd.Add(i)
+			}
 		}
-	})
-}
-
-// TestS6_TransformsOfADropInKeepTheUID has a transform that removes the field that objects are
-// divided by. Fakes give objects no UID.
-func TestS6_TransformsOfADropInKeepTheUID(t *testing.T) {
-	eachOfOurs(t, func(t *testing.T, l library, w world) {
-		w.create(t, widget("a", "one", "red"))
-		informer := started(t, l, w, settings{
-			slots: tidings.NewSlots(tidings.ByUID, tidings.AllSlots()),
-			transform: func(obj any) (any, error) {
-				copied := obj.(runtime.Object).DeepCopyObject()
-				copied.(metav1.Object).SetUID("")
-				return copied, nil
-			},
+		slots := tidings.NewSlots(tidings.ByUID, even)
+		f := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithSlots(slots))
+		i := f.Core().V1().ConfigMaps().Informer()
+		panicked := false
+		_ = i.SetWatchErrorHandler(func(*cache.Reflector, error) {
+			if !panicked {
+				panicked = true
+				panic("no")
+			}
 		})
-		_, isFake := w.(*fakeWorld)
-		if got := len(informer.GetStore().List()); (got == 1) != isFake {
-			t.Errorf("%d objects are cached", got)
+		ctx, cancel := context.WithCancel(t.Context())
+		f.Start(ctx.Done())
+		f.WaitForCacheSync(ctx.Done())
+		time.Sleep(time.Minute)
+		server.Inject(apisim.Match{Verb: "list"}.Nth(1), apisim.Delay(time.Minute))
+		server.Inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.Refuse(500, 0))
+		server.CutConnections()
+		time.Sleep(5 * time.Second)
+		if !panicked {
+			t.Error("no panic")
 		}
+		began := time.Now()
+		err = slots.Add(ctx, odd)
+		synctest.Wait()
+		if n := len(i.GetStore().List()); n != 40 {
+			t.Errorf("Add: %v after %v; %d of 40 objects are cached", err, time.Since(began), n)
+		}
+		cancel()
+		f.Shutdown()
 	})
 }
