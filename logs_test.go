@@ -34,6 +34,7 @@ func TestLogs(t *testing.T) {
 		logEverything(w, release)
 		backup := w.server.Snapshot()
 		time.Sleep(10 * time.Minute)
+		failToListSlots(w)
 		for n := range 100 {
 			w.create(fmt.Sprint("many-", n), "1")
 		}
@@ -56,6 +57,23 @@ func TestLogs(t *testing.T) {
 			t.Errorf("%d lines in an hour: %s", n, kind)
 		}
 	}
+}
+
+// failToListSlots refuses the list of slots that come.
+func failToListSlots(w *world) {
+	slots := tidings.NewSlots(tidings.ByUID, tidings.SlotSet{})
+	_, err := tidings.For[*corev1.Secret](w.factory, tidings.Selection{Slots: slots})
+	w.must(err)
+	w.must(w.factory.Start(w.ctx))
+	time.Sleep(time.Minute)
+	refused := refuse(http.StatusForbidden, "Forbidden")
+	w.gate.set(func(rw http.ResponseWriter, r *http.Request) bool {
+		return r.URL.Query().Get("watch") == "" && refused(rw, r)
+	})
+	if err := slots.Add(w.ctx, tidings.AllSlots()); err == nil {
+		w.Error("the list of the slots was refused")
+	}
+	w.gate.set(nil)
 }
 
 // logEverything starts an informer whose functions fail, and one of whose handlers does not return.

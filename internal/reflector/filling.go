@@ -204,40 +204,18 @@ func (r *Reflector[T]) forgetGone() {
 	if gone.IsEmpty() {
 		return
 	}
-	for n := range gone.Slots() {
-		delete(r.lasts, n)
-	}
 	h, key := &r.history, r.o.Slots.Key()
 	stays := func(k, uid string) bool {
 		return key.In(slot.All().Minus(gone), uid, slot.NamespaceOf(k))
 	}
 	if !stays(h.last.key, h.last.uid) {
 		h.last = lastChange{}
-		for _, change := range r.lasts {
-			if h.higher(h.last.version, change.version) == change.version {
-				h.last = change
-			}
-		}
 	}
 	if !stays(h.doubted.key, h.doubted.uid) {
-		h.doubted = h.last
+		h.doubted = lastChange{}
 	}
 	if !stays(h.absent.key, h.absent.uid) {
 		h.absent = absence{}
-	}
-}
-
-// noteLast notes the last change in a slot.
-func (r *Reflector[T]) noteLast(change lastChange) {
-	if r.o.Slots == nil {
-		return
-	}
-	if r.lasts == nil {
-		r.lasts = map[int]lastChange{}
-	}
-	n := r.o.Slots.Key().Of(change.uid, slot.NamespaceOf(change.key))
-	if !r.history.isOlder(change.version, r.lasts[n].version) {
-		r.lasts[n] = change
 	}
 }
 

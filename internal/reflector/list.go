@@ -176,12 +176,11 @@ func (r *Reflector[T]) positionAfter(items []delta.Item[T], version string, newH
 		to.highest = h.higher(h.highest, version)
 	}
 	var newest delta.Item[T]
-	r.lasts = nil
 	for i := range items {
-		if r.o.Slots != nil {
-			r.noteLast(lastChange{key: items[i].Key, version: items[i].Version, uid: items[i].UID})
-		}
 		to.highest = h.higher(to.highest, items[i].Version)
+		if !r.holds(items[i].Key, items[i].UID) {
+			continue // its slot has gone
+		}
 		if h.higher(newest.Version, items[i].Version) != newest.Version {
 			newest = items[i]
 		}

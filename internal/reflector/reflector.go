@@ -45,8 +45,6 @@ type Reflector[T any] struct {
 	emptied  bool   // later, the queue was told that the server has no such resource
 	counted  int    // objects of the running list that health counts
 	removes  uint64 // of slots, up to which forgetGone has looked
-	// lasts has the last change in each slot, for the time when the slot of history.last has gone.
-	lasts map[int]lastChange
 	// lastListed is the number of objects in the last list. The next one makes room for as many.
 	lastListed int
 }

@@ -324,7 +324,7 @@ func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 	if event.Version == "" {
 		return
 	}
-	if event.Type <= source.Deleted && event.Key != "" {
+	if event.Type <= source.Deleted && event.Key != "" && s.holds(event.Key, event.UID) {
 		change := lastChange{event.Key, event.Version, event.UID, event.Type == source.Deleted}
 		if !s.history.isOlder(change.version, to.last.version) {
 			to.last = change
@@ -335,7 +335,6 @@ func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 		if older := s.suspected.Load(); older != nil && older.key == change.key {
 			s.suspected.CompareAndSwap(older, nil) // it has changed or ended since
 		}
-		s.noteLast(change)
 	}
 	before := s.stream.at
 	s.stream.at = event.Version
