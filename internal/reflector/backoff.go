@@ -81,19 +81,19 @@ func (r *Reflector[T]) retry(ctx context.Context, err error, next state[T]) stat
 func (r *Reflector[T]) retryAfter(
 	err error, end ending, failures int, next state[T],
 ) state[T] {
-	err, wait := r.waitAfter(err, end, failures)
+	wait, err := r.waitAfter(err, end, failures)
 	r.recorder.failed(end.state, err, time.Now().Add(wait))
 	return &backingOff[T]{wait, next}
 }
 
 // waitAfter returns how long to wait after a number of failures in a row, of which err is the last,
 // and err, which says so if the server asks for a longer wait.
-func (r *Reflector[T]) waitAfter(err error, end ending, failures int) (error, time.Duration) {
+func (r *Reflector[T]) waitAfter(err error, end ending, failures int) (time.Duration, error) {
 	if end.retryAfter > maxRetryAfter {
 		err = fmt.Errorf("%w (the server asks for a wait of %v: "+
 			"the next attempt is after about %v)", err, end.retryAfter, maxRetryAfter)
 	}
-	return err, delay(r.o.Backoff, failures, min(end.retryAfter, maxRetryAfter))
+	return delay(r.o.Backoff, failures, min(end.retryAfter, maxRetryAfter)), err
 }
 
 // pause returns the state that waits before next, after an end that is no failure.

@@ -306,7 +306,7 @@ func (r *Reflector[T]) endFilling(ctx, running context.Context, err error) (wait
 		if f.failures++; !end.transient || end.silent || f.failures >= pageTries {
 			f.reported++
 		}
-		f.err, wait = r.waitAfter(err, end, f.failures)
+		wait, f.err = r.waitAfter(err, end, f.failures)
 		r.recorder.slotsFailed(f.failures, f.err, time.Now().Add(wait))
 	}
 	return wait
@@ -383,7 +383,7 @@ func (r *Reflector[T]) listSlots(
 				return r.listSlots(ctx, slots, 0)
 			case pageAgain:
 				var wait time.Duration
-				err, wait = r.waitAfter(err, end, list.failures)
+				wait, err = r.waitAfter(err, end, list.failures)
 				r.noteError(err)
 				r.filling.pageFailed(err)
 				err = sleep(ctx, wait)
