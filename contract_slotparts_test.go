@@ -449,6 +449,43 @@ func TestP16_ARewindBehindAProxyThatCuts(t *testing.T) {
 	})
 }
 
+// TestP16_ARewindAfterASlotHasGone sets a server back by more than the last change, whose slot has gone.
+func TestP16_ARewindAfterASlotHasGone(t *testing.T) {
+	for _, remove := range []bool{false, true} {
+		t.Run(fmt.Sprint("remove ", remove), func(t *testing.T) {
+			withSlots(t, tidings.FactoryOptions{}, tidings.AllSlots(), func(s *slotted) {
+				s.haveNamespaces("elsewhere")
+				s.have(10)
+				l := s.follow()
+				l.Rewind(true)
+				s.start()
+				s.after(3 * time.Minute)
+				backup := s.server.Snapshot()
+				for i := range 5 {
+					s.update(fmt.Sprintf("o%03d", i), "lost")
+				}
+				s.create("last", "lost")
+				s.after(time.Second)
+				if remove {
+					var set tidings.SlotSet
+					set.Add(tidings.ByUID.Of(s.uids["last"], ""))
+					s.slots.Remove(set)
+				}
+				s.after(3 * time.Minute) // bookmarks
+				s.server.SetAvailable(false)
+				s.server.Rewind(backup)
+				for i := range 20 {
+					s.createIn("elsewhere", fmt.Sprintf("x%d", i), "1")
+				}
+				s.after(20 * time.Second)
+				s.server.SetAvailable(true)
+				s.after(time.Hour)
+				s.agree(l)
+			})
+		})
+	}
+}
+
 // TestP09_ATransformThatAddsANamespace: the transform of a namespace uses the informer while another
 // namespace, which has an object for it, is removed.
 func TestP09_ATransformThatAddsANamespace(t *testing.T) {

@@ -49,13 +49,15 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	if s.stream != nil {
 		s.recorder.enter(health.StateWatching)
 	}
-	page, err := s.listLast(ctx)
+	s.forgetGone()
+	was := s.history.lookedAt()
+	page, err := s.listLast(ctx, was.key)
 	if err != nil {
 		return s.failed(ctx, err)
 	}
 	s.attempts.answered = true
 	s.server.lastContact = time.Now()
-	err = s.rewindOf(page)
+	err = s.rewindOf(page, was)
 	s.history.checked()
 	if err != nil {
 		return s.wentBack(ctx, err, s.stream)
@@ -63,23 +65,33 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	return s.watch()
 }
 
-// rewindOf returns why an answer is that of a server which was set back, nil if it is not.
-func (s *checking[T]) rewindOf(page source.Page[T]) error {
+// rewindOf returns why an answer is that of a server which was set back, nil if it is not. was is the
+// change that the check looks at.
+func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	h := &s.history
 	if h.goesBack(page.Version) {
 		return h.rewindError(page.Version)
 	}
+	before := h.absent
 	h.absent = absence{}
-	s.forgetGone()
-	was := h.lookedAt()
+	if s.forgetGone(); h.lookedAt() != was {
+		return nil // its slot has gone meanwhile
+	}
 	for _, item := range page.Items {
 		if item.Key == was.key && h.contradicts(item.Version, item.UID, was) {
 			return passedError(item.Key, was.version, page.Version)
 		}
 	}
 	known := was.key != "" && !was.deleted
-	if known && len(page.Items) == 0 && page.Continue == "" && isNumber(page.Version) {
-		h.absent = absence{was.key, was.uid, was.version, page.Version}
+	if !known || len(page.Items) > 0 || page.Continue != "" || !isNumber(page.Version) {
+		return nil
+	}
+	h.absent = absence{key: was.key, uid: was.uid, was: was.version, until: page.Version}
+	if before.key == was.key && before.uid == was.uid && before.was == was.version {
+		h.absent.watched = before.watched
+		if w := before.watched; !w.IsZero() && time.Since(w) >= leastQuietFirst {
+			return passedError(was.key, was.version, page.Version) // no watch has brought its end
+		}
 	}
 	return nil
 }
@@ -137,10 +149,9 @@ func (r *Reflector[T]) ask(ctx context.Context, o source.ListOptions) (source.Pa
 }
 
 // listLast lists the object that is looked at. A server that cannot select it is asked for any.
-func (s *checking[T]) listLast(ctx context.Context) (source.Page[T], error) {
+func (s *checking[T]) listLast(ctx context.Context, key string) (source.Page[T], error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestCheck, errUnanswered)
 	defer cancel()
-	key := s.history.lookedAt().key
 	page, err := s.ask(ctx, source.ListOptions{Key: key})
 	if key != "" && err != nil && classify(err, false).cause == undecodable {
 		page, err = s.ask(ctx, source.ListOptions{})

@@ -32,7 +32,7 @@ type healthRecorder struct {
 	// undecodable limits those about objects that cannot be decoded.
 	undecodable lograte.Limiter
 
-	slotsLoggedAt time.Time // of the last line about slots; only fillSlots uses it
+	slotsLoggedAt time.Time // of the last line about slots; only filling.run uses it
 
 	// Only the goroutine of Run uses the rest.
 

@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/tidings-go/tidings/internal/delta"
@@ -32,10 +33,11 @@ type lastChange struct {
 
 // absence is an object that a check did not find, and that no event has ended yet.
 type absence struct {
-	key   string // "" for none
-	uid   string
-	was   string // the version of its last state
-	until string // the version of the check; a watch that has reached it has brought the end
+	key     string // "" for none
+	uid     string
+	was     string    // the version of its last state
+	until   string    // the version of the check; a watch that has reached it has brought the end
+	watched time.Time // when the first watch after the check began
 }
 
 // history has the reflector's knowledge of the server's versions.
@@ -59,6 +61,8 @@ type history struct {
 	failedChecks  int
 	checkAgainAt  time.Time
 	absent        absence
+	// bySlot has the last change in each slot, for the time when the slot of last goes.
+	bySlot map[int]lastChange
 	// rewound is set when a rewind was found, until a list begins the new history.
 	rewound bool
 }
@@ -103,6 +107,25 @@ func (h *history) checkFailed(retryAfter time.Duration) {
 // mustCheckAgain reports whether a check that failed is due again, while a watch runs.
 func (h *history) mustCheckAgain() bool {
 	return h.suspectRewind && h.failedChecks > 0 && !time.Now().Before(h.checkAgainAt)
+}
+
+// forget forgets the last changes of objects that gone selects.
+func (h *history) forget(gone func(key, uid string) bool) {
+	maps.DeleteFunc(h.bySlot, func(_ int, c lastChange) bool { return gone(c.key, c.uid) })
+	if gone(h.last.key, h.last.uid) {
+		h.last = lastChange{}
+		for _, c := range h.bySlot {
+			if h.higher(h.last.version, c.version) == c.version {
+				h.last = c
+			}
+		}
+	}
+	if gone(h.doubted.key, h.doubted.uid) {
+		h.doubted = h.last
+	}
+	if gone(h.absent.key, h.absent.uid) {
+		h.absent = absence{}
+	}
 }
 
 // lookedAt returns the change that a check looks at. A check is also made without a suspicion.

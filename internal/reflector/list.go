@@ -112,6 +112,9 @@ func (r *Reflector[T]) rewindIn(l *staged[T], version string) error {
 func (r *Reflector[T]) listAgain(ctx context.Context, step Step, err error) state[T] {
 	switch {
 	case errors.Is(err, errSlotsCame):
+		if r.attempts.voided++; r.attempts.voided > 1 {
+			return &backingOff[T]{delay(r.o.Backoff, r.attempts.voided-1, 0), r.list()}
+		}
 		return r.list()
 	case errors.Is(err, errRewound):
 		r.noteError(err)
@@ -162,7 +165,7 @@ func (r *Reflector[T]) endList(
 	r.server.lastContact = time.Now()
 	a := &r.attempts
 	a.lists++
-	a.uselessInRow, a.undecodable, a.answered = 0, false, false
+	a.uselessInRow, a.undecodable, a.answered, a.voided = 0, false, false, 0
 	r.countListed(0)
 	r.received()
 	return nil
@@ -175,12 +178,14 @@ func (r *Reflector[T]) positionAfter(items []delta.Item[T], version string, newH
 	if !newHistory {
 		to.highest = h.higher(h.highest, version)
 	}
+	h.bySlot = nil
 	var newest delta.Item[T]
 	for i := range items {
 		to.highest = h.higher(to.highest, items[i].Version)
 		if !r.holds(items[i].Key, items[i].UID) {
 			continue // its slot has gone
 		}
+		r.noteLast(lastChange{key: items[i].Key, version: items[i].Version, uid: items[i].UID})
 		if h.higher(newest.Version, items[i].Version) != newest.Version {
 			newest = items[i]
 		}

@@ -16,6 +16,7 @@ const pageTries = 8
 // pageReader reads a list in pages, whatever asks for it: a first list, a relist, or slots that come.
 type pageReader[T any] struct {
 	r      *Reflector[T]
+	ctx    context.Context // of the list
 	source source.Source[T]
 	o      source.ListOptions // of every page, but for the token
 	span   span               // of all pages
@@ -32,7 +33,7 @@ func (r *Reflector[T]) readPages(
 	ctx context.Context, src source.Source[T], o source.ListOptions,
 ) *pageReader[T] {
 	r.recorder.change(func(h *health.Watch) { h.Lists++ })
-	return &pageReader[T]{r: r, source: src, o: o, span: r.startSpan(ctx, "list")}
+	return &pageReader[T]{r: r, ctx: ctx, source: src, o: o, span: r.startSpan(ctx, "list")}
 }
 
 // next reads the next page. The version of the list is that of its first page, so that a watch from
@@ -88,6 +89,15 @@ func (p *pageReader[T]) fateOf(end ending) fate {
 		return pageAgain
 	}
 	return listFails
+}
+
+// unpaged ends the list for an error, after some objects, and returns a reader that begins it anew in
+// one page.
+func (p *pageReader[T]) unpaged(err error, objects int) *pageReader[T] {
+	p.end(err, objects)
+	o := p.o
+	o.Limit = 0
+	return p.r.readPages(p.ctx, p.source, o)
 }
 
 // end ends the span of the list.

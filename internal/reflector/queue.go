@@ -49,7 +49,7 @@ func (s *watching[T]) push(ctx context.Context, version string) error {
 			return errSlotsCame
 		}
 		changes = slices.DeleteFunc(changes, func(e delta.Event[T]) bool { return !s.holds(e.Key, e.UID) })
-		changes = s.note(changes, version)
+		changes = s.filling.note(changes, version)
 	}
 	if len(changes) == 0 {
 		return s.queue.Bookmark(ctx, s.o.Partition, version)
@@ -90,6 +90,10 @@ func (r *Reflector[T]) replace(
 		return err
 	}
 	r.listed, r.emptied = r.listed || l != nil, l == nil
-	r.filling.listed(held, r.emptied)
+	lists := hasList
+	if r.emptied {
+		lists = isAbsent
+	}
+	r.filling.listed(held, lists)
 	return nil
 }

@@ -26,12 +26,12 @@ type Reflector[T any] struct {
 	recorder *healthRecorder
 	ran      atomic.Bool
 
-	// The goroutine of Run shares these with fillSlots and the callers of Merge, Leave and
+	// The goroutine of Run shares these with filling.run and the callers of Merge, Leave and
 	// SuspectWatch. With slots, handingOn is held while lists and events are handed on, which may wait
 	// for room in the queue.
 
 	handingOn lock
-	filling   filling
+	filling   filling[T]
 	running   atomic.Pointer[stream[T]]  // the running watch, or the last one
 	suspected atomic.Pointer[lastChange] // a read has shown an older state of it; nil for none
 	sharding  atomic.Bool                // the server has honoured the last shard selector of a list
@@ -68,6 +68,7 @@ type attempts struct {
 	undecodable   bool // a watch from this version could not be understood
 	answered      bool // the server has begun one of the useless watches, or told its version since
 	uselessListed bool // useless watches have led to a list, and no watch made progress since
+	voided        int  // lists in a row that slots have made void
 }
 
 // progress resets the counters after a watch that brought something new, or lasted.
@@ -93,18 +94,20 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	if o.Beside == nil {
 		o.Beside = src
 	}
-	return &Reflector[T]{
+	r := &Reflector[T]{
 		source: src, queue: queue, o: o, invalid: invalid, handingOn: make(lock, 1),
 		history:  history{compare: o.Compare, recent: recent},
 		server:   server{noStreams: o.NoStreamedLists},
 		recorder: newHealthRecorder(failureLevel, o.OnChange),
 	}
+	r.filling.r = r
+	return r
 }
 
 // Health describes the reflector.
 func (r *Reflector[T]) Health() health.Watch {
 	h := r.recorder.snapshot()
-	h.SlotsToList = r.lacking()
+	h.SlotsToList = r.filling.lacking()
 	return h
 }
 
@@ -122,7 +125,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	r.recorder.log = r.o.Logger.With("informer", r.o.Name)
 	defer r.recorder.enter(health.StateStopped)
 	if r.o.Slots != nil {
-		defer r.startFilling(ctx)()
+		defer r.filling.start(ctx)()
 	}
 	now := r.list()
 	defer func() { // a step may panic

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"strings"
 
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/source"
@@ -18,6 +19,35 @@ func (r *Reflector[T]) held() slot.Set {
 // holds reports whether the slot of an object is held.
 func (r *Reflector[T]) holds(key, uid string) bool {
 	return r.o.Slots == nil || r.o.Slots.Has(uid, slot.NamespaceOf(key))
+}
+
+// forgetGone forgets the last changes of objects whose slots have gone since it was called last: the
+// ends of these objects may have come without a key, or not at all, even if the slots have come back.
+func (r *Reflector[T]) forgetGone() {
+	if r.o.Slots == nil {
+		return
+	}
+	var gone slot.Set
+	if gone, r.removes = r.o.Slots.GoneSince(r.removes); gone.IsEmpty() {
+		return
+	}
+	key, stayed := r.o.Slots.Key(), slot.All().Minus(gone)
+	r.history.forget(func(k, uid string) bool { return !key.In(stayed, uid, slot.NamespaceOf(k)) })
+}
+
+// noteLast notes the last change in a slot.
+func (r *Reflector[T]) noteLast(change lastChange) {
+	if r.o.Slots == nil {
+		return
+	}
+	h, n := &r.history, r.o.Slots.Key().Of(change.uid, slot.NamespaceOf(change.key))
+	if h.bySlot == nil {
+		h.bySlot = map[int]lastChange{}
+	}
+	if !h.isOlder(change.version, h.bySlot[n].version) {
+		change.key, change.uid = strings.Clone(change.key), strings.Clone(change.uid)
+		h.bySlot[n] = change
+	}
 }
 
 // ignores reports whether an object is in a slot that is not held.
@@ -89,5 +119,26 @@ func (r *Reflector[T]) noteSharding(selector string, honoured bool, err error) {
 	}
 	if c := classify(err, false).cause; c == refused || c == undecodable {
 		r.sharding.Store(false)
+	}
+}
+
+// endWatch ends the running watch.
+func (r *Reflector[T]) endWatch(cause error) {
+	if watch := r.running.Load(); watch != nil {
+		watch.cancel(cause)
+	}
+}
+
+// endOutdatedWatch ends the running watch if a list is due, or if it does not select slots that are
+// held, so that it is begun anew from its last version. Such a watch hands on nothing more in any
+// case: see push.
+func (r *Reflector[T]) endOutdatedWatch() {
+	watch := r.running.Load()
+	switch {
+	case watch == nil:
+	case r.filling.needsList():
+		watch.cancel(errOlderList)
+	case !watch.asked.covers(r.held()):
+		watch.cancel(errSlotsCame)
 	}
 }

@@ -69,6 +69,9 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 		h.suspect()
 	}
 	s.server.lastContact = time.Now()
+	if h.absent.key != "" && h.absent.watched.IsZero() {
+		h.absent.watched = time.Now()
+	}
 	if h.suspectRewind {
 		return &checking[T]{s.Reflector, stream}
 	}
@@ -95,7 +98,8 @@ func (s *watching[T]) step(ctx context.Context) state[T] {
 	s.running.Store(s.stream)
 	s.endOutdatedWatch() // slots may have come while it began, or a list may have been demanded
 	err := s.handOn(ctx, s.rest)
-	for h := &s.history; err == nil; {
+	h := &s.history
+	for err == nil {
 		switch {
 		case s.lacksEnd():
 			return s.wentBack(ctx, passedError(h.absent.key, h.absent.was, h.version), s.stream)
@@ -335,6 +339,7 @@ func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 		if older := s.suspected.Load(); older != nil && older.key == change.key {
 			s.suspected.CompareAndSwap(older, nil) // it has changed or ended since
 		}
+		s.noteLast(change)
 	}
 	before := s.stream.at
 	s.stream.at = event.Version

@@ -195,15 +195,12 @@ func (w *world) rewindSoon() {
 	if w.random.IntN(2) == 0 {
 		synctest.Wait()
 	}
-	w.rewindsAfter = []time.Duration{0, 0, w.between(0, 10), w.between(10, 30)}[w.random.IntN(4)]
 	w.rewind(w.backup, func() {
 		if w.random.IntN(2) == 0 {
 			time.Sleep(w.between(0, 20))
 		}
 		further := w.random.IntN(20)
-		// Without an outage, a server that sends no bookmarks meanwhile is found by its lower version
-		// alone, and so it is by an informer that compares less.
-		if w.comparesLess() || w.rewindsAfter < 10*time.Second {
+		if w.comparesLess() { // such an informer finds a server by its lower version alone
 			further = 0
 		}
 		for range further {
@@ -240,7 +237,7 @@ func (w *world) rewind(to *backup, after func()) {
 			h.Rewind(true)
 		}
 	}
-	down := w.rewindsAfter
+	down := []time.Duration{0, 0, w.between(0, 10), w.between(9, 30)}[w.random.IntN(4)]
 	w.note("rewind after an outage of %v", down)
 	w.met("Rewind", 1)
 	w.writeLog.addGaps(configMaps, widgets)

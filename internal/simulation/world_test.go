@@ -41,12 +41,11 @@ type world struct {
 	random *rand.Rand // of the schedule, which is one goroutine
 	server *apisim.Server
 	// instances are the servers behind the load balancer of the informers; none means server.
-	rewindsAfter time.Duration // the outage before the next rewind
-	instances    []*apisim.Instance
-	writeLog     writeLog
-	subjects     []*subject
-	active       []*activeFault
-	backup       *backup
+	instances []*apisim.Instance
+	writeLog  writeLog
+	subjects  []*subject
+	active    []*activeFault
+	backup    *backup
 	// clusterScoped is set while widgets have no namespaces.
 	clusterScoped bool
 	adding        []chan error // calls of Add of slots that have not returned
