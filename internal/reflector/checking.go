@@ -72,11 +72,11 @@ func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	if h.goesBack(page.Version) {
 		return h.rewindError(page.Version)
 	}
-	before := h.absent
-	h.absent = absence{}
 	if s.forgetGone(); h.lookedAt() != was {
 		return nil // its slot has gone meanwhile
 	}
+	before := h.absent
+	h.absent = absence{}
 	for _, item := range page.Items {
 		if item.Key == was.key && h.contradicts(item.Version, item.UID, was) {
 			return passedError(item.Key, was.version, page.Version)

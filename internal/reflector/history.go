@@ -128,9 +128,13 @@ func (h *history) forget(gone func(key, uid string) bool) {
 	}
 }
 
-// lookedAt returns the change that a check looks at. A check is also made without a suspicion.
+// lookedAt returns the change that a check looks at: that of an object that an earlier check has missed,
+// or else the doubted one. A check is also made without a suspicion.
 func (h *history) lookedAt() lastChange {
-	if h.suspectRewind {
+	switch a := h.absent; {
+	case a.key != "":
+		return lastChange{key: a.key, version: a.was, uid: a.uid}
+	case h.suspectRewind:
 		return h.doubted
 	}
 	return h.last
