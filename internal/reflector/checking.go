@@ -93,6 +93,9 @@ func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 			return passedError(was.key, was.version, page.Version) // no watch has brought its end
 		}
 	}
+	if s.stream != nil && h.absent.watched.IsZero() {
+		h.absent.watched = time.Now()
+	}
 	return nil
 }
 

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -136,12 +137,28 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 			answers: changed(watched("8", sendsAfter(time.Second, "+c@19"), sendsAfter(time.Second, "*21")), lookedAt("20", ""), streamed(sends("+c@19 =22"))),
 			queue:   []string{replaced5, pushed, "push 19: set c@19", "bookmark 21", "replace 22, new history: c@19"},
 		},
+		// Without bookmarks no watch shows that it has passed the version of a look.
+		"two looks without the last object, in four minutes of a watch": {
+			answers: changed(watched("8", sendsAfter(time.Second, "+c@19"), failsAfter(leastQuietFirst, io.EOF)), lookedAt("20", ""),
+				lookedAt("20", ""), streamed(sends("+c@19 =22"))),
+			queue: []string{replaced5, pushed, "push 19: set c@19", "replace 22, new history: c@19"}, check: narrowed("b", "b"),
+		},
+		"two looks without the last object, in less than four minutes of a watch": {
+			answers: changed(watched("8", sendsAfter(time.Second, "+c@19"), failsAfter(leastQuietFirst-2*time.Second, io.EOF)), lookedAt("20", ""),
+				lookedAt("20", ""), watched("19")),
+			queue: []string{replaced5, pushed, "push 19: set c@19"}, check: narrowed("b", "b"),
+		},
+		"two looks without the last object, of which an object has come meanwhile": {
+			answers: changed(watched("8", sendsAfter(time.Second, "+b@19"), failsAfter(leastQuietFirst, io.EOF)), lookedAt("20", ""), watched("19")),
+			queue:   []string{replaced5, pushed, "push 19: set b@19"}, check: narrowed("b"),
+		},
 		"look without the last object, which was deleted": {
 			answers: away("-b@9", "5", watched("5", sendsAfter(time.Second, "*21")), lookedAt("20", "")),
 			queue:   []string{replaced5, "push 9: delete b@9", "bookmark 21"}, check: narrowed("b"),
 		},
 		"look without an object of slots, of which a read has shown an older state": {
 			o:       Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a", "b", "c"))},
+			pass:    time.Minute,
 			answers: []answer{listed(sends("~b@8")), lookedAt("20", ""), watched("8", sendsAfter(time.Second, "*21")), streamed(sends("+c@19 =22"))},
 			during: func(r *Reflector[object], _ *script) {
 				after(time.Minute)
@@ -169,6 +186,7 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 				after(5 * time.Second)
 				slotGoesFor(20*time.Second)(r, s)
 			},
+			pass:  time.Minute,
 			queue: []string{replaced5, "push 8: set b@8", "bookmark 19", "bookmark 21"}, check: narrowed("b"),
 		},
 		"look at the deleted object": {

@@ -156,7 +156,7 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream
 		r.attempts.lists = 0
 	}
 	switch {
-	case inOrder && w.lasted && !progressed, w.cause == finished && r.history.cut:
+	case inOrder && w.lasted && !progressed, w.cause == finished && (r.history.cut || r.history.absent.key != ""):
 		r.history.suspect() // servers send a bookmark before they end a watch
 	case w.cause == broken, w.cause == refused, w.cause == busy:
 		r.history.cutOff()

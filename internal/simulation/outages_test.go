@@ -1,10 +1,14 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing/synctest"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
 )
@@ -179,9 +183,10 @@ func (w *world) reorder() {
 }
 
 // rewindSoon goes back to a backup of the last minute, and lets the versions go on, perhaps beyond
-// those that were reached. Each object is written once since the backup, if at all, because no
-// client could notice the loss of some other changes (see P16). Informers that do not compare
-// versions notice a rewind by the version of the server alone: with one of them, it stays behind.
+// those that were reached. No client could notice some changes (see P16), which are not made: each
+// object is written once since the backup, if at all, and nobody watches what is written at the
+// versions that were reached before. Informers that do not compare versions notice a rewind by the
+// version of the server alone: with one of them, it stays behind.
 func (w *world) rewindSoon() {
 	w.settle()
 	w.backUp()
@@ -195,6 +200,7 @@ func (w *world) rewindSoon() {
 	if w.random.IntN(2) == 0 {
 		synctest.Wait()
 	}
+	lost := len(written)
 	w.rewind(w.backup, func() {
 		if w.random.IntN(2) == 0 {
 			time.Sleep(w.between(0, 20))
@@ -203,7 +209,10 @@ func (w *world) rewindSoon() {
 		if w.comparesLess() { // such an informer finds a server by its lower version alone
 			further = 0
 		}
-		for range further {
+		for range min(further, lost) {
+			w.writeUnwatched()
+		}
+		for range further - lost {
 			w.writeNew(written)
 			if w.random.IntN(4) == 0 {
 				time.Sleep(w.between(0, 10))
@@ -226,6 +235,16 @@ func (w *world) writeNew(written map[string]bool) {
 	if key := resource.Resource + "/" + namespace + "/" + name; !written[key] {
 		written[key] = true
 		w.writeTo(resource, namespace, name)
+	}
+}
+
+// writeUnwatched takes a version for an object that no informer watches.
+func (w *world) writeUnwatched() {
+	_, err := w.server.Create(context.Background(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", GenerateName: "unwatched-"},
+	})
+	if err != nil {
+		w.Fatal(err)
 	}
 }
 
