@@ -139,7 +139,7 @@ func withMappers(t *testing.T, s tidings.Selection, test func(w *world, kind str
 	}
 }
 
-// isServed reports whether a definition has the objects of a kind of informer.
+// isServed reports whether an informer of a kind finds its objects in a definition.
 func (d definition) isServed(kind string) bool {
 	return d.version == "v1" && (kind == "typed" && d.kind == "Widget" || kind != "typed" && d.plural == "widgets")
 }

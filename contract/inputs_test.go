@@ -29,9 +29,9 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// input has the numbers of a struct of options.
+// input is a struct of options whose numbers are tried at their ends.
 type input struct {
-	empty any // a pointer to the struct, with what it requires
+	empty any // a pointer to the struct, which has its required fields and no others
 	use   func(b *bubble, options any) error
 }
 

@@ -39,8 +39,8 @@ type run[T tidings.Object] struct {
 	group     sync.WaitGroup // the goroutines other than the workers
 	callGroup sync.WaitGroup // the workers; their labels are those of calls
 
-	// stale has the informers that have been out of contact for too long, by the namespace whose keys
-	// need them, "" being all. heldUp has the namespaces of keys that are parked for an informer.
+	// stale maps a namespace to the informer that has been out of contact for too long and that its
+	// keys need; "" stands for all namespaces. heldUp has the namespaces with keys that wait for one.
 	stale  atomic.Pointer[map[string]string]
 	heldUp sync.Map
 

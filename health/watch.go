@@ -148,7 +148,7 @@ func (w *Watch) isWorse(than *Watch) bool {
 	) > 0
 }
 
-// earliest returns the earlier of two times, of which zero is none.
+// earliest returns the earlier of two times. A zero time does not count.
 func earliest(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -58,7 +58,7 @@ func sum(all ...Watch) (w Watch) {
 // show shows a watch with the texts of its errors.
 func show(w Watch) string { return fmt.Sprintf("%+v", formOf(w)) }
 
-// TestP13_SumsOfWatches has the laws of Watch.Add. A field that Add leaves out breaks the first one.
+// TestP13_SumsOfWatches checks the laws of Watch.Add. The first one fails for a field that Add forgets.
 func TestP13_SumsOfWatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := anyWatch.Draw(t, "a"), anyWatch.Draw(t, "b"), anyWatch.Draw(t, "c")

@@ -6,8 +6,8 @@ import (
 	"github.com/tidings-go/tidings/internal/delta"
 )
 
-// TestP20_UnusableStates has the rules of states that cannot be used, each against a known state of
-// the key a, or none.
+// TestP20_UnusableStates checks what becomes of a state that cannot be decoded, with and without a
+// known state of its key.
 func TestP20_UnusableStates(t *testing.T) {
 	bad := func(version int, uid string) delta.Event[*object] { return unusable(state("a", version, uid)) }
 	left := unusable(state("a", 7, "A")) // a transform failed, say

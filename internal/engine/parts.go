@@ -129,8 +129,8 @@ func (c *Collection[T]) SuspectWatch(key, version, uid string) {
 	}
 }
 
-// WatchOf describes the list and watch that brings the objects of a namespace; the zero value if there
-// is none.
+// WatchOf describes the list and watch that brings the objects of a namespace. It is zero if none
+// does.
 func (c *Collection[T]) WatchOf(namespace string) (w health.Watch) {
 	for _, p := range c.parts.present() {
 		if p.namespace == namespace || p.namespace == "" {

@@ -54,8 +54,7 @@ func (p *parts[T]) active() (running context.Context, list []*part[T]) {
 	return p.running, p.list
 }
 
-// merge returns when the queue has the objects of slots in a part. A part that was removed meanwhile
-// needs none.
+// merge waits until the queue has the part's objects of slots, or the part has been removed.
 func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
 	for running := p.running.Load(); running != nil; {
 		err := running.reflector.Merge(ctx, slots)

@@ -78,11 +78,11 @@
 //     objects beside the watch, with the pages, retries and waits of every list. It goes on whether
 //     Merge waits or not, until each held slot is listed: filling has the states of a slot. The watch
 //     brings the changes of slots that have come from that moment on, and the list is consistent: so
-//     each change is in one of both. A listed state that the watch has brought, or has ended, in the
-//     same version or a later one, is left out; and events that are older than a listed state. If the
-//     list is older than the version that the watch had reached, the server may have been set back
-//     (P16): the watch ends, and Run lists the collection. That list decides whether a new history
-//     begins, and takes the place of the list of slots.
+//     no change is missed. What both have counts once: a listed state is left out if the watch has
+//     brought the object, or its end, at that version or a later one, and so is an event that is older
+//     than the listed state. If the list is older than the version that the watch had reached, the
+//     server may have been set back (P16): the watch ends, and Run lists the collection. That list
+//     decides whether a new history begins, and takes the place of the list of slots.
 //  2. A list of Run that began before slots came is void, and one that began after it takes the
 //     place of their list. Before the first list nothing else is needed.
 //  3. While the server honours shard selectors, lists and watches have that of the slots by UID.

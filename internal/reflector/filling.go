@@ -124,10 +124,10 @@ func (f *filling[T]) lacking() int {
 	return f.lackingLocked().Len()
 }
 
-// Merge returns when the queue has the objects of slots that are held, or will have them with the
-// first list. They are listed beside the watch, which goes on. That list goes on after the end of ctx,
-// and is made again after failures, until it succeeds, the slots have gone or Run has ended. Merge
-// returns a failure that the next list is unlikely to mend, or the eighth in a row.
+// Merge waits until the queue has the objects of slots that the Holding has got. They are listed
+// beside the watch; before the first list, which will have them, Merge does not wait. The end of ctx
+// ends the wait alone: the list is made again until it succeeds, the slots have gone or Run has ended.
+// Merge returns a failure that the next list is unlikely to mend, or the eighth in a row.
 func (r *Reflector[T]) Merge(ctx context.Context, slots slot.Set) error {
 	f := &r.filling
 	f.mu.Lock()

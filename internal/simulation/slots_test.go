@@ -156,7 +156,7 @@ func (w *world) auditAdd(complete []*subject, come tidings.SlotSet) {
 	}
 }
 
-// divider has the methods of an informer whose namespaces change.
+// divider is an informer whose namespaces can be added and removed.
 type divider interface {
 	AddNamespace(namespace string) error
 	RemoveNamespace(namespace string) error
