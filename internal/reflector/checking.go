@@ -34,6 +34,7 @@ var errUnanswered = errors.New("the server did not answer a list of one object i
 //
 //	an older version than the reached one → a list, which begins a new history
 //	an impossible state of that object    → a list, which begins a new history
+//	no such object, for the second time   → a list, which shows a new history by older states
 //	any other version                     → watching, or opening if no watch has begun
 //	an error, with a watch                → watching, which may lead to another check
 //	an error, without a watch             → backingOff, then opening
@@ -65,7 +66,7 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	return s.watch()
 }
 
-// rewindOf returns why an answer is that of a server which was set back, nil if it is not. was is the
+// rewindOf returns why an answer is that of a server which was set back, or may have been, nil if it is not. was is the
 // change that the check looks at.
 func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	h := &s.history
@@ -86,30 +87,32 @@ func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	if !known || len(page.Items) > 0 || page.Continue != "" || !isNumber(page.Version) {
 		return nil
 	}
-	h.absent = absence{key: was.key, uid: was.uid, was: was.version, until: page.Version}
-	if before.key == was.key && before.uid == was.uid && before.was == was.version {
-		h.absent.watched = before.watched
-		if w := before.watched; !w.IsZero() && time.Since(w) >= leastQuietFirst {
-			return passedError(was.key, was.version, page.Version) // no watch has brought its end
-		}
+	h.absent = absence{key: was.key, uid: was.uid, was: was.version, until: page.Version, since: time.Now()}
+	if before.key != was.key || before.uid != was.uid || before.was != was.version {
+		return nil
 	}
-	if s.stream != nil && h.absent.watched.IsZero() {
-		h.absent.watched = time.Now()
+	h.absent.since, h.absent.watched = before.since, before.watched
+	if before.watched {
+		return missedError(was.key, page.Version)
 	}
 	return nil
 }
 
-// wentBack is called when the server was found to have gone back. It closes the watch, which may be
-// nil, and returns the next state.
+// wentBack is called when the server was found to have gone back, or may have. It closes the watch, which
+// may be nil, and returns the list that follows.
 func (r *Reflector[T]) wentBack(ctx context.Context, err error, stream *stream[T]) state[T] {
 	stream.endSpan(ctx, err, true)
 	stream.close()
-	r.history.rewound = true
+	r.history.rewound = errors.Is(err, errRewound) // otherwise the list shows it
 	if r.attempts.lists > 1 { // no watch has lasted since the last list
 		return r.retry(ctx, err, r.list())
 	}
 	r.noteError(err)
-	r.recorder.log.Warn("the versions of the server went back; the collection is listed again", "error", err)
+	message := "the versions of the server went back; the collection is listed again"
+	if !r.history.rewound {
+		message = "the end of an object has not come; the collection is listed again"
+	}
+	r.recorder.log.Warn(message, "error", err)
 	return r.list()
 }
 

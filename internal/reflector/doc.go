@@ -53,8 +53,9 @@
 //     the check became due: of each slot too, because the slot of the very last one may go. If the
 //     server has it in an older state, or in another one at the same version, or has it not and the
 //     watch never brings its end, the server has passed the reached version after it was set back.
-//     Where no bookmark tells what a watch has passed, the watch that follows ends within five minutes,
-//     and a second check that misses the object after four minutes of watches shows it. A check that fails while a watch runs is made again after half
+//     Where no bookmark tells what a watch has passed, the next watch is asked to end within five
+//     minutes. If it lasts for four, ends in order and has not brought the end, a second check that
+//     misses the object leads to a list, which shows a new history by older states. A check that fails while a watch runs is made again after half
 //     a minute, then after a minute and so on, or as late as the server asks, when the watch brings
 //     something: the events of such a watch may be of the new history.
 //  6. backingOff waits: twice as long after each failure, with jitter, and never shorter than the

@@ -37,7 +37,16 @@ type absence struct {
 	uid     string
 	was     string    // the version of its last state
 	until   string    // the version of the check; a watch that has reached it has brought the end
-	watched time.Time // when the first watch after the check began
+	since   time.Time // when the check was made
+	watched bool      // a watch has lasted for four minutes since, and ended in order
+}
+
+// watchEnded records that a watch has ended in order.
+func (a *absence) watchEnded(opened time.Time) {
+	if opened.Before(a.since) {
+		opened = a.since
+	}
+	a.watched = a.watched || a.key != "" && time.Since(opened) >= leastQuietFirst
 }
 
 // history has the reflector's knowledge of the server's versions.
@@ -157,6 +166,13 @@ func passedError(key, was, version string) error {
 	return source.Bound(fmt.Errorf(
 		"%w, and have grown since: at %s, the state of %s cannot follow that at %s",
 		errRewound, version, key, was))
+}
+
+// missedError means that an object is gone, and that no watch has brought its end. The server may have been
+// set back to a time before the object, or its watches are behind.
+func missedError(key, version string) error {
+	return source.Bound(fmt.Errorf(
+		"at %s, %s is gone, and a watch of %v has not brought its end", version, key, leastQuietFirst))
 }
 
 // contradicts reports whether a present state of an object cannot be of the same history as an

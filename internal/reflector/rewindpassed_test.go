@@ -141,12 +141,24 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 		"two looks without the last object, in four minutes of a watch": {
 			answers: changed(watched("8", sendsAfter(time.Second, "+c@19"), failsAfter(leastQuietFirst, io.EOF)), lookedAt("20", ""),
 				lookedAt("20", ""), streamed(sends("+c@19 =22"))),
-			queue: []string{replaced5, pushed, "push 19: set c@19", "replace 22, new history: c@19"}, check: narrowed("b", "b"),
+			queue: []string{replaced5, pushed, "push 19: set c@19", "replace 22: c@19"}, check: narrowed("b", "b"),
+		},
+		"two looks without the last object, and a list with an older state": {
+			o: known,
+			answers: away("~b@8", "8", watched("8", failsAfter(leastQuietFirst, io.EOF)), lookedAt("20", ""), lookedAt("20", ""),
+				streamed(sends("+a@3 =22"))),
+			queue: []string{replaced5, "push 8: set b@8", "replace 22, new history: a@3"}, check: narrowed("b", "b"),
 		},
 		"two looks without the last object, in less than four minutes of a watch": {
 			answers: changed(watched("8", sendsAfter(time.Second, "+c@19"), failsAfter(leastQuietFirst-2*time.Second, io.EOF)), lookedAt("20", ""),
 				lookedAt("20", ""), watched("19")),
 			queue: []string{replaced5, pushed, "push 19: set c@19"}, check: narrowed("b", "b"),
+		},
+		"looks without the last object, with watches that do not end in order": {
+			answers: changed(watched("8", failsAfter(2*time.Second, io.EOF)), lookedAt("20", ""),
+				lookedAt("20", ""), watched("8"), lookedAt("20", ""), watched("8", failsAfter(4*time.Minute, errCut)), watched("8"), lookedAt("20", "")),
+			pass:  11 * time.Minute,
+			queue: []string{replaced5, pushed}, check: narrowed("b", "b", "b", "b"),
 		},
 		"two looks without the last object, of which an object has come meanwhile": {
 			answers: changed(watched("8", sendsAfter(time.Second, "+b@19"), failsAfter(leastQuietFirst, io.EOF)), lookedAt("20", ""), watched("19")),

@@ -111,13 +111,14 @@ func (r *Reflector[T]) open(
 	ctx context.Context, o source.WatchOptions, asked selection,
 ) (*stream[T], error) {
 	o.Timeout = sum(r.o.WatchTimeout, rand.N(r.o.WatchTimeout))
-	if r.history.absent.key != "" && !o.SendInitialEvents { // its end leads to the next check
-		o.Timeout = min(o.Timeout, leastQuietFirst+time.Second+rand.N(time.Minute))
-	}
 	o.ShardSelector = asked.selector
 	s := &stream[T]{
 		name: r.o.Name, asked: asked, at: o.Version, opening: true, listing: o.SendInitialEvents,
 		earlier: r.server.betweenBookmarks,
+	}
+	if r.history.absent.key != "" && !s.listing { // its end in order leads to the next check
+		o.Timeout = min(o.Timeout, leastQuietFirst+time.Second+rand.N(time.Minute))
+		s.earlier = 0
 	}
 	run := ctx
 	if !s.listing {

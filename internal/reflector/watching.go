@@ -69,9 +69,6 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 		h.suspect()
 	}
 	s.server.lastContact = time.Now()
-	if h.absent.key != "" && h.absent.watched.IsZero() {
-		h.absent.watched = time.Now()
-	}
 	if h.suspectRewind {
 		return &checking[T]{s.Reflector, stream}
 	}
@@ -146,6 +143,7 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream
 	switch w.cause {
 	case finished:
 		r.server.lastContact = time.Now()
+		r.history.absent.watchEnded(stream.opened)
 	case outgrown: // by its reader
 	default:
 		r.report(ctx, step, err)
