@@ -104,7 +104,7 @@ func (r *Reflector[T]) wentBack(ctx context.Context, err error, stream *stream[T
 	stream.endSpan(ctx, err, true)
 	stream.close()
 	r.history.rewound = errors.Is(err, errRewound) // otherwise the list shows it
-	if r.attempts.lists > 1 { // no watch has lasted since the last list
+	if r.attempts.lists > 1 {                      // no watch has lasted since the last list
 		return r.retry(ctx, err, r.list())
 	}
 	r.noteError(err)
