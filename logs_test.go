@@ -10,6 +10,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
@@ -35,6 +36,7 @@ func TestLogs(t *testing.T) {
 		backup := w.server.Snapshot()
 		time.Sleep(10 * time.Minute)
 		failToListSlots(w)
+		loseAnEnd(w)
 		for n := range 100 {
 			w.create(fmt.Sprint("many-", n), "1")
 		}
@@ -74,6 +76,25 @@ func failToListSlots(w *world) {
 		w.Error("the list of the slots was refused")
 	}
 	w.gate.set(nil)
+}
+
+// loseAnEnd has the watch of a server that is behind lack the end of an object.
+func loseAnEnd(w *world) {
+	w.haveNamespaces("lost")
+	_, err := tidings.For[*corev1.Secret](w.factory, tidings.Selection{Namespace: "lost"})
+	w.must(err)
+	w.must(w.factory.Start(w.ctx))
+	_, err = w.server.Create(w.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "lost", Name: "a"}})
+	w.must(err)
+	time.Sleep(time.Minute)
+	watches := apisim.Match{Verb: "watch", Resource: "secrets", Namespace: "lost"}
+	lag, silence := w.server.Inject(watches, apisim.Lag()), w.server.Inject(watches, apisim.DropBookmarks())
+	w.server.CutConnections()
+	_, err = w.server.Delete(w.ctx, corev1.SchemeGroupVersion.WithResource("secrets"), "lost", "a")
+	w.must(err)
+	time.Sleep(20 * time.Minute)
+	lag.Lift()
+	silence.Lift()
 }
 
 // logEverything starts an informer whose functions fail, and one of whose handlers does not return.
