@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -142,6 +143,38 @@ func (w *world) createOf(d definition, namespace, name string) {
 		w.Fatal(err)
 	}
 	w.note(made.(metav1.Object))
+}
+
+// TestP13_AProxyDoesNotDeleteAType answers all requests for an optional type with the page of a proxy for an
+// hour, at first or later. The server has the type: its objects stay, or are waited for.
+func TestP13_AProxyDoesNotDeleteAType(t *testing.T) {
+	page := apisim.Answer(func(rw http.ResponseWriter, _ *http.Request) { http.NotFound(rw, nil) })
+	for _, listed := range []bool{false, true} {
+		t.Run(fmt.Sprint("listed before: ", listed), func(t *testing.T) {
+			ofWidgets(t, tidings.FactoryOptions{}, tidings.Selection{Optional: true}, func(w *world) {
+				w.install()
+				w.createWidget("a")
+				var told follow.Follower
+				w.probe.handle(told.Handle, tidings.HandlerOptions{})
+				if listed {
+					w.start()
+				}
+				proxy := w.server.Inject(apisim.Match{Resource: "widgets.example.com"}, page)
+				w.server.CutConnections()
+				if !listed {
+					w.must(w.factory.Start(w.ctx))
+				}
+				w.after(time.Hour)
+				i := w.probe.informer()
+				if h := i.Health(); h.State != tidings.StateBackoff || h.Synced != listed || h.Objects > 0 != listed {
+					w.Errorf("health is %+v", h)
+				}
+				proxy.Lift()
+				w.after(10 * time.Minute)
+				expect(w, told.Texts(), "Added default/a initial 1")
+			})
+		})
+	}
 }
 
 func TestP13_MissingOptionalTypeHoldsNobodyUpAndStartsByItself(t *testing.T) {

@@ -165,6 +165,7 @@ func TestC03_UnknownOutcomes(t *testing.T) {
 	}{
 		"an error after the write":  {apisim.RefuseApplied(500), true, time.Second, 2 * time.Second},
 		"an error before the write": {apisim.Refuse(500, 0), false, time.Second, 2 * time.Second},
+		"a proxy's page":            {page, false, time.Second, 2 * time.Second},
 		"no answer":                 {apisim.CutBefore(0), true, 35 * time.Second, 37 * time.Second},
 		"applied later":             {apisim.ApplyLater(500*time.Millisecond, 504), true, 35 * time.Second, 37 * time.Second},
 	} {

@@ -121,7 +121,9 @@ func TestC06_WhatLeavesASelectionIsNotGone(t *testing.T) {
 		stop := start(w, c)
 		log.expect(t, "a/forbidden", "a/goes", "a/leaves")
 		leaves.Labels = nil
+		w.server.Inject(apisim.Match{Verb: "get", Resource: "configmaps", Times: 1}, page) // it is asked again
 		leaves = update(w, leaves)
+		time.Sleep(10 * time.Second)
 		log.expect(t, "a/leaves left")
 		leaves.Labels = map[string]string{"app": "web"}
 		update(w, leaves)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -146,3 +147,8 @@ func delayWatches(w *world, resource string, d time.Duration) {
 	fatal(w.T, err)
 	w.server.Inject(apisim.Match{Verb: "watch", Resource: resource}, apisim.Stall(apisim.EachFrame, d))
 }
+
+// page is the answer of a proxy that does not know the path, not of the API server.
+var page = apisim.Answer(func(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "<html>default backend - 404</html>", http.StatusNotFound)
+})

@@ -9,6 +9,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/internal/served"
 )
 
 // Errors of a request, before the server has answered it.
@@ -162,6 +164,10 @@ func RetryAfter(err error) (time.Duration, bool) {
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second, ok && seconds > 0
 }
+
+// ErrPage is wrapped by the error of an answer with 404 that is not the API server's, as far as its
+// discovery tells. It says nothing about the resource, though apierrors.IsNotFound is true for it.
+var ErrPage = served.ErrPage
 
 // errOptions is the error of a request whose options cannot be used.
 var errOptions = errors.New("no request was sent")

@@ -30,8 +30,7 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	}
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
-		s.resetResource(ctx, err)
-		return Page[T]{}, err
+		return Page[T]{}, s.refused(ctx, r, err)
 	}
 	page, err := s.readPage(ctx, resp, o)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/served"
 )
 
 // Scope is the scope of a resource: whether its objects have a namespace.
@@ -168,18 +169,12 @@ func (c *Client) discover(ctx context.Context, r Resource, q question) (Resource
 		op: "discover", resource: r.String(), path: groupVersionPath(r.GroupVersion()),
 		accept: jsonType, onActivity: q.onActivity,
 	}
-	resp, err := c.get(ctx, req)
+	body, err := c.document(ctx, req, q.limit)
 	if err != nil {
+		c.confirm(req, err, func(get served.Get) (bool, error) {
+			return served.GroupVersion(ctx, r.GroupVersion(), get)
+		})
 		return r, err
-	}
-	defer resp.Body.Close()
-	body, err := readBody(&pageReader{body: resp.Body, limit: int64(min(q.limit, maxDiscoveryBytes))})
-	if errors.Is(err, ErrFrameTooLarge) && q.limit >= maxDiscoveryBytes {
-		err = fmt.Errorf("%w discovery document: it has more than %d bytes",
-			ErrMalformed, maxDiscoveryBytes)
-	}
-	if err != nil {
-		return r, req.fail(phaseOfBody(err), err)
 	}
 	// list has only the needed fields of an APIResourceList: many empty resources take little
 	// memory.
@@ -211,6 +206,41 @@ func (c *Client) discover(ctx context.Context, r Resource, q question) (Resource
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: fmt.Sprintf("the server does not serve %s", r),
 	}})
+}
+
+// confirm asks discovery about an answer with 404 that is no Status. Of what it does not serve, the server
+// sends a page as any proxy's: unless discovery confirms that, ErrPage is added to the error.
+func (c *Client) confirm(r request, err error, isServed func(served.Get) (bool, error)) {
+	answer, ok := errors.AsType[*Error](err)
+	if !ok || !apierrors.IsNotFound(err) || !apierrors.IsUnexpectedServerError(err) {
+		return
+	}
+	found, failed := isServed(func(ctx context.Context, path string) ([]byte, error) {
+		return c.document(ctx, request{
+			op: "discover", resource: r.resource, path: path, accept: jsonType, onActivity: r.onActivity,
+		}, maxDiscoveryBytes)
+	})
+	if failed != nil || found {
+		answer.Err = fmt.Errorf("%w (%w)", answer.Err, ErrPage)
+	}
+}
+
+// document reads a document of discovery of up to limit bytes, maxDiscoveryBytes if that is less.
+func (c *Client) document(ctx context.Context, r request, limit int) ([]byte, error) {
+	resp, err := c.get(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := readBody(&pageReader{body: resp.Body, limit: int64(min(limit, maxDiscoveryBytes))})
+	if errors.Is(err, ErrFrameTooLarge) && limit >= maxDiscoveryBytes {
+		err = fmt.Errorf("%w discovery document: it has more than %d bytes",
+			ErrMalformed, maxDiscoveryBytes)
+	}
+	if err != nil {
+		return nil, r.fail(phaseOfBody(err), err)
+	}
+	return body, nil
 }
 
 // isSecrets reports whether the objects are Secrets, as far as the resource is known.

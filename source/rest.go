@@ -19,6 +19,7 @@ import (
 	fieldselector "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/tidings-go/tidings/internal/served"
 	"github.com/tidings-go/tidings/internal/tape"
 )
 
@@ -307,6 +308,16 @@ func narrow(o *metav1.ListOptions, key string) (namespace string) {
 // compression.
 func (s *REST[T]) BytesReceived() uint64 { return s.received.Load() }
 
+// refused handles an answer that is an error.
+func (s *REST[T]) refused(ctx context.Context, r request, err error) error {
+	resource := s.Resource()
+	s.client.confirm(r, err, func(get served.Get) (bool, error) {
+		return served.Resource(ctx, resource.GroupVersion().WithResource(resource.Name), get)
+	})
+	s.resetResource(ctx, err)
+	return err
+}
+
 // resetResource forgets the answer of discovery or a mapper after an answer that contradicts it:
 // the server has no such resource, or lists objects of another kind there. The resource may come
 // back under another name or in another scope.
@@ -351,7 +362,7 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 	ctx, cancel := context.WithCancel(ctx)
 	resp, err := s.client.get(ctx, r)
 	if err != nil {
-		s.resetResource(ctx, err)
+		err = s.refused(ctx, r, err)
 		cancel()
 		if o.SendInitialEvents && refusesStreamedLists(err) {
 			err = fmt.Errorf("%w: %w", ErrStreamedListRefused, errors.Unwrap(err))

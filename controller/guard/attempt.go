@@ -179,21 +179,31 @@ func (a *attempt) broken() {
 	a.lost()
 }
 
-// answered records the status of an answer, and makes the guard read its body as it passes.
+// answered makes the guard read the body of an answer as it passes.
 func (a *attempt) answered(resp *http.Response) {
-	body := &answerBody{ReadCloser: resp.Body, attempt: a}
+	body := &answerBody{ReadCloser: resp.Body, attempt: a, code: resp.StatusCode}
 	resp.Body = body
-	switch code := resp.StatusCode; {
-	case a.call == nil:
-	case code/100 == 2:
+	if a.call != nil {
 		body.scanner = scannerFor(resp.Header)
+	}
+}
+
+// concluded records the outcome that an answer tells. A refusal counts if it is a Status of the API
+// server: the page of a proxy says nothing about the write, but that nobody is at work on it. After a
+// page of an error, and after 502 and 504, somebody may be.
+func (a *attempt) concluded(code int, got answer) {
+	isError := code >= http.StatusInternalServerError
+	switch {
+	case code/100 == 2:
+		a.applied(got)
+	case code/100 == 3: // a redirect
+		a.avoid()
+	case isError && !got.status, code == http.StatusBadGateway, code == http.StatusGatewayTimeout:
+		a.lost()
+	case isError, !got.status:
+		a.decide(func(w *Write) { w.Name, w.NotBefore = a.objectName(), time.Now().Add(grace) })
 	case code == http.StatusConflict:
 		a.conflicted()
-	case code == http.StatusBadGateway, code == http.StatusGatewayTimeout:
-		a.lost()
-	case code >= http.StatusInternalServerError:
-		// The server itself has answered, and so ended the request.
-		a.decide(func(w *Write) { w.Name, w.NotBefore = a.objectName(), time.Now().Add(grace) })
 	default:
 		a.avoid()
 	}
@@ -284,6 +294,7 @@ func (a *attempt) applied(got answer) {
 type answerBody struct {
 	io.ReadCloser
 	attempt *attempt
+	code    int
 
 	mu      sync.Mutex // guards scanner: Close may be called during Read
 	scanner scanner
@@ -311,7 +322,7 @@ func (b *answerBody) Close() error {
 func (b *answerBody) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.attempt.applied(b.scanner.result())
+	b.attempt.concluded(b.code, b.scanner.result())
 	if err != nil && err != io.EOF {
 		b.attempt.broken()
 	}

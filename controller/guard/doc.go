@@ -47,6 +47,7 @@
 //	409                          Conflict; no entry for an apply without a version, or for a
 //	                             generated name that is taken
 //	other 3xx and 4xx            no entry: nothing was applied
+//	4xx without a Status         Unknown: a proxy has answered
 //	5xx, no answer               Unknown
 //	no connection                no entry: nothing was sent
 //
@@ -69,7 +70,8 @@
 // Resolve sends a live GET of the metadata. If there is no such object, or no name is known, it
 // sends a list without a version and with limit=1, which a server answers from its newest state,
 // and takes the version of the list. It needs the verbs get and list on the resources that are
-// written.
+// written. A refusal counts if it is a Status: the page of a proxy is an error. A resource that is not
+// served any more has no Status either, so discovery is asked about it.
 //
 // # Writes that the guard does not cover
 //

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings/internal/served"
 )
 
 // Exists reports whether the server still has the object of which last is an earlier state. Another
@@ -21,7 +23,7 @@ func (g *Guard) Exists(
 	ctx context.Context, gvr schema.GroupVersionResource, last metav1.Object,
 ) (bool, error) {
 	address := collectionPath(gvr, last.GetNamespace()) + "/" + last.GetName()
-	found, err := g.read(ctx, address, "PartialObjectMetadata", 0)
+	found, err := g.read(ctx, gvr, address, "PartialObjectMetadata", 0)
 	switch {
 	case apierrors.IsNotFound(err):
 		return false, nil
@@ -68,10 +70,13 @@ func (g *Guard) Objects(
 			if token != "" {
 				req = req.Param("continue", token)
 			}
-			body, err := req.Do(ctx).Raw()
+			body, err := g.find(ctx, gvr, req)
 			page := metav1.PartialObjectMetadataList{}
 			if err == nil {
 				err = json.Unmarshal(body, &page)
+			}
+			if err == nil && page.ResourceVersion == "" {
+				err = served.ErrPage
 			}
 			if err != nil {
 				yield(nil, err)
@@ -90,7 +95,7 @@ func (g *Guard) Objects(
 
 // Newest returns the version of a consistent list of a resource in all namespaces.
 func (g *Guard) Newest(ctx context.Context, gvr schema.GroupVersionResource) (string, error) {
-	got, err := g.read(ctx, collectionPath(gvr, ""), "PartialObjectMetadataList", 1)
+	got, err := g.read(ctx, gvr, collectionPath(gvr, ""), "PartialObjectMetadataList", 1)
 	if err != nil {
 		return "", fmt.Errorf("guard: cannot read the version of %s: %w", gvr.GroupResource(), err)
 	}

@@ -33,6 +33,13 @@ func answering(code int, body string) apisim.Fault {
 	})
 }
 
+// page is the answer of a proxy, not of the API server.
+func page(code int) apisim.Fault {
+	return apisim.Answer(func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "<html>a page</html>", code)
+	})
+}
+
 // inTime is the time after the sending at which a write without an answer may be resolved.
 const inTime = defaultTimeout + grace
 
@@ -70,6 +77,12 @@ func TestC03_EachOutcomeIsNoted(t *testing.T) {
 		{name: "503", fault: apisim.Refuse(503, 0), notBefore: grace},
 		{name: "504", fault: apisim.Refuse(504, 0), notBefore: inTime},
 		{name: "no answer of a server", fault: answering(200, "<html>")},
+		{name: "a page with 400", fault: page(400), notBefore: grace},
+		{name: "a page with 403", fault: page(403), notBefore: grace},
+		{name: "a page with 404", fault: page(404), notBefore: grace},
+		{name: "a page with 409", fault: page(409), notBefore: grace},
+		{name: "a page with 500", fault: page(500), notBefore: inTime},
+		{name: "a page with 503", fault: page(503), notBefore: inTime},
 		{name: "no body", fault: answering(200, "")},
 	} {
 		for _, mediaType := range []string{runtime.ContentTypeJSON, runtime.ContentTypeProtobuf} {

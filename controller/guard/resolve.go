@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings/internal/served"
 )
 
 // Resolve asks the server about a write, and returns the write with the version that a cache has to
@@ -29,12 +31,12 @@ func (g *Guard) Resolve(
 	var err error
 	verb := "get"
 	if w.Name != "" {
-		got, err = g.read(ctx, collection+"/"+w.Name, "PartialObjectMetadata", 0)
+		got, err = g.read(ctx, gvr, collection+"/"+w.Name, "PartialObjectMetadata", 0)
 	}
 	isGone := apierrors.IsNotFound(err)
 	if w.Name == "" || isGone {
 		verb = "list"
-		got, err = g.read(ctx, collection, "PartialObjectMetadataList", 1)
+		got, err = g.read(ctx, gvr, collection, "PartialObjectMetadataList", 1)
 	}
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsMethodNotSupported(err):
@@ -60,18 +62,20 @@ func (g *Guard) Resolve(
 }
 
 // read reads the metadata of an object, or of a list of up to limit objects; 0 is no limit.
-func (g *Guard) read(ctx context.Context, path, kind string, limit int) (answer, error) {
+func (g *Guard) read(
+	ctx context.Context, gvr schema.GroupVersionResource, path, kind string, limit int,
+) (answer, error) {
 	req := g.metadata(kind).AbsPath(path)
 	if limit > 0 {
 		req = req.Param("limit", fmt.Sprint(limit))
 	}
-	body, err := req.Do(ctx).Raw()
+	body, err := g.find(ctx, gvr, req)
 	if err != nil {
 		return answer{}, err
 	}
 	got := readJSON(body)
 	if !got.whole || got.version == "" {
-		return got, fmt.Errorf("the answer of %s has no resource version", path)
+		return got, fmt.Errorf("%w: that of %s has no resource version", served.ErrPage, path)
 	}
 	return got, nil
 }

@@ -74,6 +74,29 @@ func TestC03_ResolveAsksTheServer(t *testing.T) {
 			before: func(r *rig, _ *Write) { r.server.Inject(apisim.Match{Verb: "get"}, apisim.Refuse(500, 0)) },
 			says:   "cannot learn the outcome of a write to configmaps",
 		},
+		"a page for the object": {
+			before: func(r *rig, _ *Write) { r.server.Inject(apisim.Match{Verb: "get"}, page(404)) },
+			says:   "not one of the API server",
+		},
+		"a page for the list": {
+			before: func(r *rig, w *Write) {
+				w.Name = ""
+				r.server.Inject(apisim.Match{Verb: "list"}, page(404))
+			},
+			says: "not one of the API server",
+		},
+		"a page without methods": {
+			before: func(r *rig, _ *Write) { r.server.Inject(apisim.Match{Verb: "get"}, page(405)) },
+			says:   "not one of the API server",
+		},
+		"pages of a server that has no such resource": {
+			before: func(r *rig, _ *Write) {
+				r.server.RemoveResource(configMaps)
+				r.server.Inject(apisim.Match{Verb: "get", Resource: "configmaps"}, page(404))
+				r.server.Inject(apisim.Match{Verb: "list", Resource: "configmaps"}, page(404))
+			},
+			want: func(_ *rig, w *Write) { w.Settled = true },
+		},
 		"no version": {
 			before: func(r *rig, _ *Write) { r.server.Inject(apisim.Match{Verb: "get"}, answering(200, "{}")) },
 			says:   "has no resource version",

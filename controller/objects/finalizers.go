@@ -52,7 +52,7 @@ func RemoveFinalizer[T tidings.Object](
 	left := slices.DeleteFunc(slices.Clone(present), func(f string) bool { return f == finalizer })
 	changed, err := patchFinalizers(ctx, client, object, left)
 	switch {
-	case apierrors.IsNotFound(err):
+	case apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err): // no page of a proxy
 		return object, nil
 	case err != nil:
 		return object, fmt.Errorf("remove the finalizer %s: %w", finalizer, err)

@@ -1,6 +1,7 @@
 package objects_test
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -80,6 +81,13 @@ func checkFinalizers[T tidings.Object](
 	if !apierrors.IsConflict(err) {
 		t.Errorf("the object is of an earlier version, and the error is %v", err)
 	}
+	proxy := server.Inject(apisim.Match{Verb: "patch"}, apisim.Answer(func(w http.ResponseWriter, _ *http.Request) {
+		http.NotFound(w, nil)
+	}))
+	if _, err = objects.RemoveFinalizer(t.Context(), client, with, finalizer); err == nil {
+		t.Error("the page of a proxy means that the object is gone")
+	}
+	proxy.Lift()
 	without, err := objects.RemoveFinalizer(t.Context(), client, with, finalizer)
 	fatal(t, err)
 	if want := []string{"a/b"}; !slices.Equal(without.GetFinalizers(), want) ||

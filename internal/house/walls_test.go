@@ -28,7 +28,7 @@ var (
 			tests:  []string{"*"},
 		},
 		"source": {
-			rooms: []string{"internal/dedup", "internal/fieldpath", "internal/tape", "internal/wire"},
+			rooms: []string{"internal/dedup", "internal/fieldpath", "internal/served", "internal/tape", "internal/wire"},
 			others: []string{
 				"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/tools/metrics", "k8s.io/client-go/util/flowcontrol",
 				"sigs.k8s.io/json",
@@ -46,6 +46,7 @@ var (
 			tests:  []string{"*"},
 		},
 		"internal/fieldpath": {},
+		"internal/served":    {others: []string{"k8s.io/apimachinery"}, tests: []string{"internal/served"}},
 		"internal/wire":      {},
 		"internal/metaindex": {
 			rooms:  []string{"store"},
@@ -71,7 +72,7 @@ var (
 		},
 		"controller/internal/queue": {others: []string{"k8s.io/client-go/util/workqueue"}},
 		"controller/guard": {
-			rooms:  []string{"internal/wire"},
+			rooms:  []string{"internal/served", "internal/wire"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest"},
 			tests:  []string{"*"},
 		},

@@ -68,7 +68,7 @@ func classify(err error, begun bool) ending {
 	}
 	end := ending{
 		state:   health.StateBackoff,
-		missing: apierrors.IsNotFound(err),
+		missing: apierrors.IsNotFound(err) && !errors.Is(err, source.ErrPage),
 		silent:  errors.Is(err, source.ErrSilent),
 		unready: utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err),
 	}
