@@ -321,5 +321,5 @@ func (r *run[T]) outcome(item queue.Item[why], result Result, err error) queue.O
 		}
 	}
 	r.c.count(func(h *Health) { h.Retries++ })
-	return queue.Outcome{Result: queue.Retry, After: retryAfter(err)}
+	return retryOf(err)
 }

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -153,4 +154,51 @@ func TestC05_AnEnqueueDuringACallIsKept(t *testing.T) {
 		}
 		fatal(t, stop())
 	})
+}
+
+// TestC05_ARetryAfterIsTheLeastDelay: the wait that a server asks for is believed up to five minutes, delays
+// double above it, and neither a change nor Enqueue shortens it. Enqueue ends the rest of a delay at once.
+func TestC05_ARetryAfterIsTheLeastDelay(t *testing.T) {
+	change := func(w *world, _ *controller.Controller[*corev1.ConfigMap], x *corev1.ConfigMap) {
+		update(w, withState(x, "changed"))
+	}
+	enqueue := func(_ *world, c *controller.Controller[*corev1.ConfigMap], _ *corev1.ConfigMap) { c.Enqueue("a/x") }
+	for name, o := range map[string]struct {
+		asked       time.Duration
+		then        func(*world, *controller.Controller[*corev1.ConfigMap], *corev1.ConfigMap) // 30 seconds later
+		until       time.Duration
+		least, most int // calls
+	}{
+		"a second, for an hour":        {time.Second, nil, time.Hour, 15, 25},
+		"68 years":                     {math.MaxInt32 * time.Second, nil, 24 * time.Hour, 80, 289},
+		"a minute, and a change":       {time.Minute, change, 59 * time.Second, 1, 1},
+		"a minute, and then":           {time.Minute, change, 67 * time.Second, 2, 2},
+		"a minute, and Enqueue":        {time.Minute, enqueue, 59 * time.Second, 1, 1},
+		"a second, and a change":       {time.Second, change, 31 * time.Second, 13, 24},
+		"none, and Enqueue in a delay": {0, enqueue, 30 * time.Second, 14, 14},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				x := create(w, withState(configMap("a", "x"), "1"))
+				w.server.Inject(apisim.Match{Verb: "create", Resource: "secrets"}, apisim.Refuse(422, o.asked))
+				n := 0
+				c := newController(w, options{}, func(ctx context.Context, _ request) (controller.Result, error) {
+					n++
+					_, err := w.client.CoreV1().Secrets("a").Create(ctx, secret("a", "s"), createNow)
+					return controller.Result{}, err
+				})
+				stop := start(w, c)
+				time.Sleep(30 * time.Second)
+				if o.then != nil {
+					o.then(w, c, x)
+				}
+				time.Sleep(o.until - 30*time.Second)
+				synctest.Wait()
+				if n < o.least || n > o.most {
+					t.Errorf("%d calls, want %d to %d", n, o.least, o.most)
+				}
+				fatal(t, stop())
+			})
+		})
+	}
 }

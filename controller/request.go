@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/source"
 )
 
 // Func brings the cluster closer to the desired state of an object. It returns nil when there is
@@ -169,7 +169,8 @@ type retryError struct {
 func (e retryError) Unwrap() error { return e.error }
 
 // RetryAfter marks an error after which the key is called again when d has passed, and not
-// before, whatever changes. The server's Retry-After is understood without it.
+// before, whatever changes. The Retry-After of a server is understood without it: as the least
+// delay, up to five minutes.
 // RetryAfter(nil, d) is nil.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
@@ -184,13 +185,11 @@ func isTerminal(err error) bool {
 	return ok
 }
 
-// retryAfter returns the delay that an error requests, 0 if it requests none.
-func retryAfter(err error) time.Duration {
+// retryOf returns the outcome of an error that is tried again, with the delay that it requests.
+func retryOf(err error) queue.Outcome {
 	if marked, ok := errors.AsType[retryError](err); ok {
-		return marked.after
+		return queue.Outcome{Result: queue.Retry, After: marked.after}
 	}
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		return time.Duration(seconds) * time.Second
-	}
-	return 0
+	least, _ := source.RetryAfter(err)
+	return queue.Outcome{Result: queue.Retry, Least: min(least, source.MaxRetryAfter)}
 }

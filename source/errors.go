@@ -159,7 +159,12 @@ func IsExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// RetryAfter returns the wait that the server asked for before the next request.
+// MaxRetryAfter is the longest wait, before jitter, that is believed of a server. API servers ask for
+// seconds; who waits for a proxy that asks for more is stale as long.
+const MaxRetryAfter = 5 * time.Minute
+
+// RetryAfter returns the wait that the server asked for before the next request, which may be longer
+// than [MaxRetryAfter].
 func RetryAfter(err error) (time.Duration, bool) {
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second, ok && seconds > 0

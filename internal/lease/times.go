@@ -67,20 +67,28 @@ func (t Times) Timeout() time.Duration { return t.Duration / 5 }
 // server asks for counts up to the time between renewals.
 func (t Times) Delay(failures int, err error) time.Duration {
 	d := t.Duration / 60 << (min(failures, MaxFailures) - 1)
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		d = max(d, min(time.Duration(seconds)*time.Second, t.Renew))
-	}
-	return d - rand.N(d/4+1)
+	return max(d-rand.N(d/4+1), asked(err, t.Renew))
 }
 
 // LongDelay is Delay for what costs more than a request: it is doubled up to the duration, which also
 // bounds the time that the server asks for.
 func (t Times) LongDelay(failures int, err error) time.Duration {
 	d := min(t.Duration/60<<min(failures-1, 6), t.Duration)
-	if seconds, ok := apierrors.SuggestsClientDelay(err); ok {
-		d = max(d, min(time.Duration(seconds)*time.Second, t.Duration))
+	return max(d-rand.N(d/4+1), asked(err, t.Duration))
+}
+
+// asked returns the wait that the server asks for with jitter above it, up to a longest one with jitter
+// below it; 0 if it asks for none.
+func asked(err error, most time.Duration) time.Duration {
+	seconds, ok := apierrors.SuggestsClientDelay(err)
+	d := time.Duration(seconds) * time.Second
+	switch {
+	case !ok || d <= 0:
+		return 0
+	case d >= most:
+		return most - rand.N(most/10+1)
 	}
-	return d - rand.N(d/4+1)
+	return min(d+rand.N(d/10+1), most)
 }
 
 // Sleep waits until a time has passed or ctx ends, and reports whether ctx goes on.

@@ -47,20 +47,20 @@ func TestDelaysDoubleUpToAFifteenth(t *testing.T) {
 		return fmt.Errorf("wrapped: %w", apierrors.NewTooManyRequests("later", seconds))
 	}
 	for _, test := range []struct {
-		failures int
-		err      error
-		most     time.Duration
+		failures    int
+		err         error
+		least, most time.Duration
 	}{
-		{1, nil, 250 * time.Millisecond},
-		{2, errors.New("any"), 500 * time.Millisecond},
-		{3, nil, time.Second},
-		{1000, nil, time.Second},
-		{1, after(2), 2 * time.Second},
-		{1, after(3600), times.Renew}, // a server cannot end a term with it
+		{1, nil, 187 * time.Millisecond, 250 * time.Millisecond},
+		{2, errors.New("any"), 375 * time.Millisecond, 500 * time.Millisecond},
+		{3, nil, 750 * time.Millisecond, time.Second},
+		{1000, nil, 750 * time.Millisecond, time.Second},
+		{1, after(2), 2 * time.Second, 2200 * time.Millisecond},
+		{1, after(3600), times.Renew * 9 / 10, times.Renew}, // a server cannot end a term with it
 	} {
 		for range 1000 {
-			if d := times.Delay(test.failures, test.err); d < test.most*3/4 || d > test.most {
-				t.Fatalf("%v after %d failures, %v: want at most %v", d, test.failures, test.err, test.most)
+			if d := times.Delay(test.failures, test.err); d < test.least || d > test.most {
+				t.Fatalf("%v after %d failures, %v: want %v to %v", d, test.failures, test.err, test.least, test.most)
 			}
 		}
 	}
@@ -71,10 +71,10 @@ func TestLongDelaysDoubleUpToTheDuration(t *testing.T) {
 	for failures, most := range map[int]time.Duration{
 		1: 250 * time.Millisecond, 2: 500 * time.Millisecond, 6: 8 * time.Second, 7: 15 * time.Second, 1000: 15 * time.Second,
 	} {
-		for seconds, most := range map[int]time.Duration{0: most, 9: max(most, 9*time.Second), 3600: 15 * time.Second} {
+		for seconds, least := range map[int]time.Duration{0: most * 3 / 4, 9: max(most*3/4, 9*time.Second), 3600: 13500 * time.Millisecond} {
 			err := apierrors.NewTooManyRequests("later", seconds)
-			if d := times.LongDelay(failures, err); d < most*3/4 || d > most {
-				t.Errorf("%v after %d failures and %d s: want at most %v", d, failures, seconds, most)
+			if d := times.LongDelay(failures, err); d < least || d > max(most, min(least*11/10, times.Duration)) {
+				t.Errorf("%v after %d failures and %d s: want %v or a tenth more", d, failures, seconds, least)
 			}
 		}
 	}

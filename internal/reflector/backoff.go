@@ -13,10 +13,6 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// maxRetryAfter is the longest wait, before jitter, that a server can ask for. API servers ask
-// for seconds. A proxy that asks for more would keep a cache stale for as long.
-const maxRetryAfter = 5 * time.Minute
-
 // withDefaults sets the first and the longest wait of client-go's reflector since v0.19, for
 // which API servers are sized.
 func withDefaults(b source.Backoff) source.Backoff {
@@ -89,11 +85,11 @@ func (r *Reflector[T]) retryAfter(
 // waitAfter returns how long to wait after a number of failures in a row, of which err is the last,
 // and err, which says so if the server asks for a longer wait.
 func (r *Reflector[T]) waitAfter(err error, end ending, failures int) (time.Duration, error) {
-	if end.retryAfter > maxRetryAfter {
+	if end.retryAfter > source.MaxRetryAfter {
 		err = fmt.Errorf("%w (the server asks for a wait of %v: "+
-			"the next attempt is after about %v)", err, end.retryAfter, maxRetryAfter)
+			"the next attempt is after about %v)", err, end.retryAfter, source.MaxRetryAfter)
 	}
-	return delay(r.o.Backoff, failures, min(end.retryAfter, maxRetryAfter)), err
+	return delay(r.o.Backoff, failures, min(end.retryAfter, source.MaxRetryAfter)), err
 }
 
 // pause returns the state that waits before next, after an end that is no failure.

@@ -108,7 +108,7 @@ func (h *history) checked() { h.suspectRewind, h.failedChecks, h.cut = false, 0,
 func (h *history) checkFailed(retryAfter time.Duration) {
 	if h.suspectRewind {
 		h.failedChecks++
-		wait := max(time.Duration(h.failedChecks)*longestCheck, min(retryAfter, maxRetryAfter))
+		wait := max(time.Duration(h.failedChecks)*longestCheck, min(retryAfter, source.MaxRetryAfter))
 		h.checkAgainAt = time.Now().Add(wait)
 	}
 }

@@ -185,7 +185,7 @@ func TestP18_RetryAfterIsBounded(t *testing.T) {
 			during: func(r *Reflector[object], _ *script) {
 				after(2 * time.Second)
 				h := r.Health()
-				if h.State != health.StateBackoff || time.Until(h.RetryAt) > maxRetryAfter || time.Until(h.RetryAt) < 4*time.Minute || !strings.Contains(h.LastError.Error(), "about 5m0s") {
+				if h.State != health.StateBackoff || time.Until(h.RetryAt) > source.MaxRetryAfter || time.Until(h.RetryAt) < 4*time.Minute || !strings.Contains(h.LastError.Error(), "about 5m0s") {
 					t.Errorf("while it waits health is %+v", h)
 				}
 			},

@@ -17,14 +17,15 @@
 // # Algorithm
 //
 //  1. A flow is the keys that share a namespace. The flows that have a queued key take turns. A
-//     flow that holds all workers but one has no turn.
+//     flow that holds all workers but one has no turn, unless it is alone: no other flow has a queued
+//     key, or has started one within a minute.
 //  2. Within a flow, the next key is the one with the earliest sum of the time at which it was
 //     queued and a step for each band below Changes. So a key rises one band per step.
 //  3. An Add for a queued key adds its reason, and moves the key to a more urgent band if its
 //     turn comes earlier there. An Add for a running key leads to another run.
-//  4. A failed key waits for a delay that doubles with each failure. A change ends the wait
-//     once the first delay has passed. A change does not shorten a wait that the outcome itself
-//     names.
+//  4. A failed key waits for a delay that doubles with each failure, and at least for the time that
+//     the outcome names. A change ends the wait once the first delay and that time have passed, a
+//     Requeue once that time has.
 //  5. A parked key keeps its reasons. It waits for Wake without a goroutine.
 //
 // With F flows that have queued keys, a key starts after at most F × n other starts, and one

@@ -68,8 +68,7 @@ type entry struct {
 type marks uint8
 
 const (
-	firm    marks = 1 << iota // while it is BackingOff: changes do not shorten the wait
-	changed                   // while it is Running: a change that is no echo has come
+	changed marks = 1 << iota // while it is Running: a change that is no echo has come
 	woken                     // while it is Running: a Wake has come
 )
 

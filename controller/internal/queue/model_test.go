@@ -31,7 +31,7 @@ type modelKey struct {
 	failures int
 	requeue  int64 // 0 without one
 	gate     int64
-	firm     bool
+	least    int64 // no change wakes it before
 	changed  bool
 	woken    bool
 	flow     string
@@ -44,6 +44,8 @@ type model struct {
 	turns   []string // flows that may start a key
 	workers int
 	order   int
+	now     int64
+	starts  map[string]int64 // the last one of each flow
 }
 
 func (m *model) key(key string) *modelKey {
@@ -62,11 +64,20 @@ func (m *model) settle() {
 			running[k.flow]++
 		}
 	}
+	waiting := map[string]bool{}
 	for _, k := range m.keys {
-		if k.state == Queued && running[k.flow] < max(1, m.workers-1) {
-			ready[k.flow] = true
+		if k.state == Queued {
+			waiting[k.flow] = true
 		}
 	}
+	for f := range waiting {
+		isAlone := len(waiting) == 1
+		for other, at := range m.starts {
+			isAlone = isAlone && (other == f || at+int64(time.Minute) <= m.now)
+		}
+		ready[f] = running[f] < max(1, m.workers-1) || isAlone && running[f] < m.workers
+	}
+	maps.DeleteFunc(ready, func(_ string, isReady bool) bool { return !isReady })
 	m.turns = slices.DeleteFunc(m.turns, func(f string) bool { return !ready[f] })
 	for _, f := range slices.Sorted(maps.Keys(ready)) {
 		if !slices.Contains(m.turns, f) {
@@ -109,13 +120,19 @@ func (m *model) add(now int64, key string, a Ask[int]) {
 	default:
 		k.band = min(k.band, a.Band)
 		k.changed = k.changed || k.state == Running && a.Band == Changes && !a.Echo
-		if k.state == BackingOff && a.Band == Changes && !a.Echo && !k.firm {
-			k.gate = min(k.gate, k.since+int64(m.o.FirstDelay))
+		if k.state == BackingOff && a.Band == Changes && !a.Echo {
+			m.hasten(k)
 		}
 	}
 }
 
+func (m *model) hasten(k *modelKey) {
+	k.gate = min(k.gate, max(k.since+int64(m.o.FirstDelay), k.least))
+}
+
 func (m *model) expire(now int64) {
+	m.now = now
+	m.settle()
 	for {
 		var first *modelKey
 		var name string
@@ -163,6 +180,7 @@ func (m *model) take(now int64) (Item[int], bool) {
 	}
 	k.state, k.since, k.band, k.changed, k.woken, k.reasons, k.untold = Running, now, none, false, false, nil, 0
 	m.turns = append(m.turns[1:], flow)
+	m.starts[flow] = now
 	m.settle()
 	return item, true
 }
@@ -192,17 +210,17 @@ func (m *model) done(now int64, item Item[int], o Outcome) {
 		k.failures++
 		k.requeue = 0
 		delay := m.o.FirstDelay << (k.failures - 1)
-		delay = min(delay, m.o.MaxDelay)
-		k.firm = o.After > 0
-		if k.firm {
-			delay = o.After
+		delay = max(min(delay, m.o.MaxDelay), o.Least)
+		k.least = now + int64(o.Least)
+		if o.After > 0 {
+			delay, k.least = o.After, now+int64(o.After)
 		}
 		m.note(k, Counted[int]{m.o.Retried, 1})
-		if k.changed && !k.firm {
-			delay = m.o.FirstDelay
-		}
 		k.band = min(k.band, Requeues)
 		k.state, k.gate = BackingOff, now+int64(delay)
+		if k.changed {
+			m.hasten(k)
+		}
 		return
 	}
 	k.failures, k.requeue = 0, 0
@@ -217,7 +235,7 @@ func (m *model) done(now int64, item Item[int], o Outcome) {
 // story applies operations that bytes choose to a schedule and to the model, and compares them.
 func story(t *testing.T, ops []byte) {
 	s := newSchedule(modelOptions())
-	m := &model{o: modelOptions(), keys: map[string]*modelKey{}, workers: 3}
+	m := &model{o: modelOptions(), keys: map[string]*modelKey{}, workers: 3, starts: map[string]int64{}}
 	var running []Item[int]
 	now := int64(0)
 	for n := 0; len(ops) >= 3; n, ops = n+1, ops[3:] {
@@ -247,8 +265,11 @@ func story(t *testing.T, ops []byte) {
 			}
 			i := int(ops[1]) % len(running)
 			o := Outcome{Result: Result(ops[2] % 4)}
-			if ops[2]&64 != 0 {
+			switch ops[2] / 64 {
+			case 1:
 				o.After = delay
+			case 2:
+				o.Least = delay
 			}
 			if err := s.done(now, running[i], o); err != nil {
 				t.Fatalf("operation %d: %v", n, err)
@@ -266,12 +287,15 @@ func story(t *testing.T, ops []byte) {
 				k.woken = true
 			} else if ops[2]%2 == 0 {
 				s.requeue(now, key)
+				if k := m.key(key); k.state == BackingOff {
+					k.gate = min(k.gate, max(now, k.least))
+				}
 				m.key(key).requeue = 0
 				m.add(now, key, Ask[int]{Band: Requeues, Reason: m.o.Requeued})
 			}
 		case 7:
 			workers := 1 + int(ops[2]%4)
-			s.setWorkers(workers)
+			s.setWorkers(now, workers)
 			m.workers = workers
 			m.settle()
 		}

@@ -109,5 +109,9 @@ const (
 // Outcome is a result with its delay.
 type Outcome struct {
 	Result Result
-	After  time.Duration
+	// After is the time after which the key runs again. After a failure it replaces the delay, and no
+	// change shortens it.
+	After time.Duration
+	// Least is the least delay after a failure.
+	Least time.Duration
 }

@@ -153,7 +153,7 @@ func (q *Queue[R]) Forget(keys []string) (queued int) {
 	before := total(q.s.queued)
 	for _, key := range keys {
 		if i, ok := q.s.index.get(key); ok && q.s.entries.at(i).state != Running {
-			q.s.erase(i)
+			q.s.erase(q.now(), i)
 		}
 	}
 	q.changed()
@@ -164,7 +164,7 @@ func (q *Queue[R]) Forget(keys []string) (queued int) {
 func (q *Queue[R]) SetWorkers(n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.s.setWorkers(max(n, 1))
+	q.s.setWorkers(q.now(), max(n, 1))
 	q.free.Broadcast()
 }
 
@@ -185,11 +185,8 @@ func (q *Queue[R]) changed() {
 		q.free.Signal()
 	}
 	q.metrics.depth(q.s.queued)
-	if q.closed || len(q.s.timers.heap) == 0 {
-		return
-	}
-	due := q.s.timers.heap[0].due
-	if q.alarm != 0 && q.alarm <= due {
+	due, ok := q.s.due()
+	if q.closed || !ok || q.alarm != 0 && q.alarm <= due {
 		return
 	}
 	now := q.now()

@@ -195,7 +195,8 @@ func TestC04_BoundOfStarts(t *testing.T) {
 	}
 }
 
-// TestC04_OneFlowLeavesAWorker: a flow with many keys holds all workers but one.
+// TestC04_OneFlowLeavesAWorker: a flow with many keys holds all workers but one, for a minute after a key of
+// another flow has started. Then it has all of them, until a key of another flow comes.
 func TestC04_OneFlowLeavesAWorker(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(Options[int]{Workers: 3})
@@ -209,17 +210,40 @@ func TestC04_OneFlowLeavesAWorker(t *testing.T) {
 				return Outcome{}
 			}))
 		}
+		runs := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			for _, key := range want {
+				select {
+				case got := <-started:
+					if got != key {
+						t.Errorf("%s has started, want %s", got, key)
+					}
+				default:
+					t.Errorf("%s has not started", key)
+				}
+			}
+			if len(started) > 0 {
+				t.Errorf("%s has started too", <-started)
+			}
+		}
+		q.Add("quiet/0", Ask[int]{})
+		runs("quiet/0")
+		gate <- struct{}{}
 		for n := range 5 {
 			q.Add(fmt.Sprint("loud/", n), Ask[int]{})
 		}
-		synctest.Wait()
-		if len(started) != 2 {
-			t.Errorf("%d keys of one flow run, want 2 of 3 workers", len(started))
-		}
-		q.Add("quiet/0", Ask[int]{})
-		synctest.Wait()
-		if st := q.Stats(); st.Running != 3 || st.Queued != [bands]int{3, 0, 0} ||
-			len(st.Flows) != 1 || st.Flows[0] != (FlowStats{"loud", 3, 2}) {
+		runs("loud/0", "loud/1")
+		time.Sleep(alone - time.Second)
+		runs()
+		time.Sleep(time.Second)
+		runs("loud/2")
+		q.Add("quiet/1", Ask[int]{})
+		runs()
+		gate <- struct{}{}
+		runs("quiet/1")
+		if st := q.Stats(); st.Running != 3 || st.Queued != [bands]int{2, 0, 0} ||
+			len(st.Flows) != 1 || st.Flows[0] != (FlowStats{"loud", 2, 2}) {
 			t.Errorf("stats %+v, want a quiet key beside two loud ones", st)
 		}
 		close(gate)

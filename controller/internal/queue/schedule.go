@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -18,18 +19,24 @@ type schedule[R comparable] struct {
 	entries slab[entry]
 	reasons slab[reason[R]]
 	flows   map[string]*flow
+	waiting int // the flows that have a queued key
 	ready   ring
+	full    []*flow  // the flows that have a queued key and hold all workers but one; two at most
+	started [2]start // the last start of any flow, and the last one of another flow
 	timers  timers
 	lists   [BackingOff + 1]list // the entries in a state, except for Idle and Queued
 	queued  [bands]int
 	changed map[uint32]int64 // the time of the first change, of each running entry with the mark changed
+	least   map[uint32]int64 // the end of the wait that no change shortens, of entries that back off
 }
 
 func newSchedule[R comparable](o Options[R]) *schedule[R] {
 	s := &schedule[R]{
 		o: o, workers: o.Workers, flows: map[string]*flow{}, changed: map[uint32]int64{},
+		least: map[uint32]int64{},
 	}
 	s.timers.entries, s.index = &s.entries, newIndex(&s.entries)
+	s.started = [2]start{{at: never}, {at: never}}
 	for i := range s.lists {
 		s.lists[i] = newList()
 	}
@@ -56,23 +63,33 @@ func (s *schedule[R]) add(now int64, key string, a Ask[R]) {
 		e.band = min(e.band, a.Band)
 	case BackingOff:
 		e.band = min(e.band, a.Band)
-		if a.Band == Changes && !a.Echo && !e.marks.has(firm) {
-			s.hasten(i, e)
+		if a.Band == Changes && !a.Echo {
+			s.hasten(i, s.gate(i))
 		}
 	}
 }
 
-// requeue requests a run of a key now, which replaces the one that its last result has requested.
+// requeue requests a run of a key now, which replaces the one that its last result has requested. It
+// ends the wait of a failed key, except for the part that the outcome has named.
 func (s *schedule[R]) requeue(now int64, key string) {
-	if i := s.entry(key); s.entries.at(i).state != BackingOff {
+	i := s.entry(key)
+	e := s.entries.at(i)
+	if e.state == BackingOff {
+		s.hasten(i, max(now, s.least[i]))
+	} else {
 		s.timers.stop(i)
 	}
 	s.add(now, key, Ask[R]{Band: Requeues, Reason: s.o.Requeued})
 }
 
-// hasten ends the wait of a failed key, but not before the first delay has passed.
-func (s *schedule[R]) hasten(i uint32, e *entry) {
-	earliest := after(e.since, s.o.FirstDelay)
+// gate returns the earliest end of the wait of a failed key by a change: when the first delay has passed, and
+// that which the outcome has named.
+func (s *schedule[R]) gate(i uint32) int64 {
+	return max(after(s.entries.at(i).since, s.o.FirstDelay), s.least[i])
+}
+
+// hasten ends the wait of a failed key at a time, unless it ends earlier.
+func (s *schedule[R]) hasten(i uint32, earliest int64) {
 	if due, ok := s.timers.due(i); ok && earliest < due {
 		s.timers.set(i, earliest)
 	}
@@ -105,16 +122,17 @@ func (s *schedule[R]) forget(i uint32) {
 }
 
 // erase forgets a key that does not run, with its requests and failures.
-func (s *schedule[R]) erase(i uint32) {
+func (s *schedule[R]) erase(now int64, i uint32) {
 	e := s.entries.at(i)
 	s.takeReasons(e, nil)
 	s.timers.stop(i)
 	switch e.state {
 	case Queued:
 		s.dequeue(i)
-		s.settle(e.flow)
+		s.settle(now, e.flow)
 	case Parked, BackingOff:
 		s.lists[e.state].remove(&s.entries, i)
+		delete(s.least, i)
 	}
 	if s.o.Limiter != nil {
 		s.o.Limiter.Forget(e.key)
@@ -127,9 +145,11 @@ func (s *schedule[R]) enqueue(now int64, i uint32, b Band) {
 	e := s.entries.at(i)
 	e.state, e.since, e.band = Queued, now, b
 	e.flow.bands[b].push(&s.entries, i)
-	e.flow.queued++
+	if e.flow.queued++; e.flow.queued == 1 {
+		s.waiting++
+	}
 	s.queued[b]++
-	s.settle(e.flow)
+	s.settle(now, e.flow)
 }
 
 // promote moves a queued entry to a more urgent band, unless its age has made it as urgent
@@ -147,13 +167,69 @@ func (s *schedule[R]) promote(now int64, i uint32, b Band) {
 func (s *schedule[R]) dequeue(i uint32) {
 	e := s.entries.at(i)
 	e.flow.bands[e.band].remove(&s.entries, i)
-	e.flow.queued--
+	if e.flow.queued--; e.flow.queued == 0 {
+		s.waiting--
+	}
 	s.queued[e.band]--
 }
 
-// settle puts a flow into the ring, or takes it out.
-func (s *schedule[R]) settle(f *flow) {
-	ready := f.queued > 0 && f.running < max(1, s.workers-1)
+// never is a time before all others.
+const never = math.MinInt64
+
+// start is the start of a key.
+type start struct {
+	flow string
+	at   int64
+}
+
+// alone is the time without starts of other flows after which a flow may hold all workers.
+const alone = time.Minute
+
+// aloneAt returns the time from which a flow is alone, if no other one gets a queued key.
+func (s *schedule[R]) aloneAt(f *flow) int64 {
+	other := s.started[0]
+	if other.flow == f.name {
+		other = s.started[1]
+	}
+	if other.at == never {
+		return never
+	}
+	return after(other.at, alone)
+}
+
+// settle puts a flow that has changed into the ring, or takes it out, and those that may be alone now, or
+// not any more.
+func (s *schedule[R]) settle(now int64, f *flow) {
+	if len(s.full) == 0 || len(s.full) == 1 && s.full[0] == f {
+		s.place(now, f)
+		return
+	}
+	affected := slices.Clone(s.full)
+	if !slices.Contains(affected, f) {
+		affected = append(affected, f)
+	}
+	s.placeAll(now, affected)
+}
+
+// placeAll places flows in the order of their names.
+func (s *schedule[R]) placeAll(now int64, flows []*flow) {
+	slices.SortFunc(flows, func(a, b *flow) int { return strings.Compare(a.name, b.name) })
+	for _, f := range flows {
+		s.place(now, f)
+	}
+}
+
+// place puts a flow into the ring, or takes it out.
+func (s *schedule[R]) place(now int64, f *flow) {
+	limit, isAlone := max(1, s.workers-1), s.waiting <= 1 && s.aloneAt(f) <= now
+	isFull := f.queued > 0 && f.running >= limit
+	switch at := slices.Index(s.full, f); {
+	case isFull && at < 0:
+		s.full = append(s.full, f)
+	case !isFull && at >= 0:
+		s.full = slices.Delete(s.full, at, at+1)
+	}
+	ready := f.queued > 0 && (f.running < limit || isAlone && f.running < s.workers)
 	switch {
 	case ready && !s.ready.contains(f):
 		s.ready.push(f)
@@ -162,14 +238,28 @@ func (s *schedule[R]) settle(f *flow) {
 	}
 }
 
-func (s *schedule[R]) setWorkers(n int) {
-	s.workers = n
-	for _, name := range slices.Sorted(maps.Keys(s.flows)) {
-		s.settle(s.flows[name])
+// due returns the time at which a timer ends, or a flow that waits for a worker is alone; false without one.
+func (s *schedule[R]) due() (at int64, ok bool) {
+	if ok = len(s.timers.heap) > 0; ok {
+		at = s.timers.heap[0].due
 	}
+	for _, f := range s.full {
+		if from := s.aloneAt(f); s.waiting == 1 && f.running < s.workers && !s.ready.contains(f) && (!ok || from < at) {
+			at, ok = from, true
+		}
+	}
+	return at, ok
+}
+
+func (s *schedule[R]) setWorkers(now int64, n int) {
+	s.workers = n
+	s.placeAll(now, slices.Collect(maps.Values(s.flows)))
 }
 
 func (s *schedule[R]) expire(now int64) {
+	if len(s.full) > 0 {
+		s.placeAll(now, slices.Clone(s.full))
+	}
 	for {
 		i, ok := s.timers.pop(now)
 		if !ok {
@@ -191,6 +281,7 @@ func (s *schedule[R]) wake(now int64, i uint32) {
 		return
 	}
 	s.lists[e.state].remove(&s.entries, i)
+	delete(s.least, i)
 	s.enqueue(now, i, min(e.band, Requeues))
 }
 
@@ -211,8 +302,12 @@ func (s *schedule[R]) take(now int64, buf []Counted[R]) (Item[R], bool) {
 	e.band, e.marks = none, 0
 	s.enter(now, i, Running)
 	f.running++
+	if s.started[0].flow != f.name {
+		s.started[1] = s.started[0]
+	}
+	s.started[0] = start{f.name, now}
 	s.ready.turn = f.next
-	s.settle(f)
+	s.settle(now, f)
 	return item, true
 }
 
@@ -233,7 +328,7 @@ func (s *schedule[R]) done(now int64, item Item[R], o Outcome) error {
 	s.lists[Running].remove(&s.entries, i)
 	delete(s.changed, i)
 	e.flow.running--
-	s.settle(e.flow)
+	s.settle(now, e.flow)
 	switch o.Result {
 	case Park:
 		s.park(now, i, item)
@@ -284,23 +379,25 @@ func (s *schedule[R]) park(now int64, i uint32, item Item[R]) {
 	}
 }
 
-// backOff holds a failed key back for the delay of its failures, or for the delay of the outcome.
+// backOff holds a failed key back for the delay of its failures, and at least for Least, or for After.
 func (s *schedule[R]) backOff(now int64, i uint32, o Outcome) {
 	e := s.entries.at(i)
 	e.failures.add(1)
 	delay := s.delay(e)
+	if o.Least > 0 {
+		delay = max(delay, s.jitter(o.Least))
+		s.least[i] = after(now, o.Least)
+	}
 	if o.After > 0 {
 		delay = o.After
+		s.least[i] = after(now, o.After)
 	}
 	e.band = min(e.band, Requeues)
 	s.note(e, Counted[R]{s.o.Retried, 1})
 	s.enter(now, i, BackingOff)
 	s.timers.set(i, after(now, delay))
-	switch {
-	case o.After > 0:
-		e.marks = firm
-	case e.marks.has(changed):
-		s.hasten(i, e)
+	if e.marks.has(changed) {
+		s.hasten(i, s.gate(i))
 	}
 }
 
@@ -312,7 +409,11 @@ func (s *schedule[R]) delay(e *entry) time.Duration {
 	for n := count(1); n < e.failures && d < s.o.MaxDelay; n++ {
 		d = time.Duration(after(int64(d), d))
 	}
-	d = min(d, s.o.MaxDelay)
+	return s.jitter(min(d, s.o.MaxDelay))
+}
+
+// jitter adds up to a tenth of a delay.
+func (s *schedule[R]) jitter(d time.Duration) time.Duration {
 	return time.Duration(after(int64(d), time.Duration(s.o.Jitter()*float64(d)/10)))
 }
 
