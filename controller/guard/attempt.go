@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +43,8 @@ type attempt struct {
 	timer  *time.Timer // ends the attempt
 	leave  func() bool // ends the wait for the end of the term; nil if there is nothing to end
 	landed atomic.Bool // the answer was read, or will not come
+	// looked is set when net/http looks for a connection, and connected when it has got one.
+	looked, connected atomic.Bool
 
 	// The mutex of the call guards these.
 	write   Write
@@ -69,7 +72,10 @@ func (a *attempt) begin() error {
 	}
 	a.countSent()
 	a.ctx, a.cancel = context.WithCancelCause(a.request.Context())
-	a.request = withTimeout(a.request, a.ctx, timeout)
+	a.request = withTimeout(a.request, httptrace.WithClientTrace(a.ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { a.looked.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { a.connected.Store(true) },
+	}), timeout)
 	a.timer = time.AfterFunc(life, a.overdue)
 	a.watch()
 	return nil
@@ -162,7 +168,9 @@ func (a *attempt) reason(err error) error {
 // failed records that there was no answer, and returns the reason.
 func (a *attempt) failed(err error) error {
 	defer a.land()
-	if of, ok := errors.AsType[*net.OpError](err); ok && of.Op == "dial" {
+	of, ok := errors.AsType[*net.OpError](err)
+	isDial := ok && of.Op == "dial" // all that the transport of another package tells
+	if !a.connected.Load() && (a.looked.Load() || isDial) {
 		a.avoid() // nothing was sent
 	} else {
 		a.broken()

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -18,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	applycore "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings/apisim"
 )
@@ -177,6 +182,37 @@ func TestC03_NothingSentIsNotNoted(t *testing.T) {
 			r.Errorf("it is noted as %+v", writes)
 		}
 	})
+}
+
+// TestC03_NoConnectionIsNotNoted has each way in which a connection cannot be made.
+func TestC03_NoConnectionIsNotNoted(t *testing.T) {
+	server := httptest.NewTLSServer(http.NotFoundHandler())
+	defer server.Close()
+	nowhere := &url.URL{Scheme: "http", Host: "127.0.0.1:1"}
+	for name, config := range map[string]*rest.Config{
+		"refused":                   {Host: nowhere.String()},
+		"a dialer's own error":      {Host: server.URL, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, io.ErrUnexpectedEOF }},
+		"a proxy that is down":      {Host: server.URL, Proxy: http.ProxyURL(nowhere)},
+		"a handshake without trust": {Host: server.URL},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g, err := New(config, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			client, err := kubernetes.NewForConfig(g.Config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, call := g.Begin(t.Context(), nil)
+			if _, err = client.CoreV1().ConfigMaps("default").Create(ctx, configMap("a"), metav1.CreateOptions{}); err == nil {
+				t.Error("a create has succeeded")
+			}
+			if writes := call.End(); len(writes) > 0 {
+				t.Errorf("it is noted as %+v, with the error %v", writes, err)
+			}
+		})
+	}
 }
 
 func TestC03_ConflictsAreNoted(t *testing.T) {
