@@ -2,15 +2,27 @@ package controller
 
 import (
 	"context"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// askServer asks the server about writes that the caches do not show, for one key at a time.
+// mostAsked is the number of keys about which the server is asked at a time: the answers about some may
+// not come.
+const mostAsked = 256
+
+// askServer asks the server about writes that the caches do not show.
 func (r *run[T]) askServer() {
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	free := make(chan struct{}, mostAsked)
 	for {
 		if key, ok := r.barrier.toAsk(); ok {
-			r.askAbout(r.ctx, key)
+			free <- struct{}{}
+			asking.Go(func() {
+				defer func() { <-free }()
+				r.askAbout(r.ctx, key)
+			})
 			continue
 		}
 		select {

@@ -27,7 +27,7 @@ type awaited struct {
 	hasVersion bool          // the version of its event is recorded
 	asked      bool          // the server had to be asked for its outcome
 
-	nextOfKey, nextOfObject *awaited
+	prevOfKey, nextOfKey, nextOfObject *awaited
 }
 
 // cache is the part of a follower that the barrier uses.

@@ -100,10 +100,15 @@ func (b *barrier[T]) record(
 	b.records.Add(1)
 	now := b.now()
 	p := b.obtain(key, now+echoKept)
+	of := map[objectID][]*change{}
+	for i := range came {
+		of[came[i].objectID] = append(of[came[i].objectID], &came[i])
+	}
 	for _, f := range followers() { // under the lock: forget comes before or after
 		for i := range writes {
 			if f.holds(writes[i].Resource) {
-				b.await(b.awaitedOf(&writes[i], p, slot, f), came)
+				w := b.awaitedOf(&writes[i], p, slot, f)
+				b.await(w, of[w.id()])
 			}
 		}
 	}
@@ -123,26 +128,26 @@ func (b *barrier[T]) awaitedOf(w *guard.Write, of *pending, slot int, by cache) 
 }
 
 // await adds a write, which replaces earlier ones of the same object. It marks its event among the
-// changes that have come.
-func (b *barrier[T]) await(w *awaited, came []change) {
+// changes of the object that have come.
+func (b *barrier[T]) await(w *awaited, came []*change) {
 	now := b.now()
 	if w.Conflict || w.Unknown {
 		w.echoed = true // it has no event, or one that cannot be recognised
 	} else {
-		for i := range came {
-			if came[i].objectID == w.id() && w.made(came[i]) {
-				came[i].writer, came[i].sent, w.echoed = w.of.key, w.sent, true
-				w.hasVersion = came[i].version != ""
-				now = came[i].came
-				b.shows(w, came[i].version)
+		for _, ch := range came {
+			if w.made(*ch) {
+				ch.writer, ch.sent, w.echoed = w.of.key, w.sent, true
+				w.hasVersion = ch.version != ""
+				now = ch.came
+				b.shows(w, ch.version)
 			}
 		}
 		if w.mustShow() { // else it may never show
 			b.shows(w, w.Version)
 		}
 	}
-	for earlier := range w.of.writes() {
-		if w.by == earlier.by && w.Replaces(&earlier.Write) {
+	for earlier := range b.earlier(w) {
+		if w.Replaces(&earlier.Write) {
 			b.show(earlier)
 		}
 	}

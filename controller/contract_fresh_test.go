@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
 	"errors"
 	"strings"
 	"testing"
@@ -312,30 +313,32 @@ func TestC03_ACollectionInABusyCluster(t *testing.T) {
 	})
 }
 
-// TestC03_AServerThatHangs delays the question about one key by its bound, but not the questions
-// about other keys.
+// TestC03_AServerThatHangs delays the questions about many keys by their bound, but not that about another
+// key.
 func TestC03_AServerThatHangs(t *testing.T) {
 	inWorld(t, func(w *world) {
-		for _, name := range []string{"x", "y"} {
-			create(w, configMap("a", name))
+		const hanging = 60
+		for n := range hanging {
+			create(w, configMap("b", fmt.Sprint("x", n)))
 		}
+		create(w, configMap("a", "y"))
 		w.server.Inject(apisim.Match{Verb: "update"}, apisim.RefuseApplied(500))
-		w.server.Inject(apisim.Match{Verb: "get", Name: "x"}, apisim.Delay(time.Hour))
+		w.server.Inject(apisim.Match{Verb: "get", Namespace: "b"}, apisim.Delay(time.Hour))
 		seen := map[string]int{}
 		c := newController(w, options{}, func(ctx context.Context, r request) (controller.Result, error) {
 			if seen[r.Key]++; seen[r.Key] > 1 {
 				return controller.Result{}, nil
 			}
-			_, err := w.client.CoreV1().ConfigMaps("a").Update(ctx, withState(r.Object, "2"), updateNow)
+			_, err := w.client.CoreV1().ConfigMaps(r.Namespace()).Update(ctx, withState(r.Object, "2"), updateNow)
 			return controller.Result{}, err
 		})
 		stop := start(w, c)
 		time.Sleep(15 * time.Second)
 		synctest.Wait()
-		if seen["a/y"] != 2 || seen["a/x"] != 1 {
+		if seen["a/y"] != 2 || len(seen) != 1+hanging || seen["b/x0"] != 1 {
 			t.Errorf("calls: %v", seen)
 		}
-		if h := c.Health(); len(h.Parked) != 1 || h.Parked[0].Problem == "" {
+		if h := c.Health(); h.ParkedKeys != hanging || h.Parked[0].Problem == "" {
 			t.Errorf("health: %+v", h.Parked)
 		}
 		fatal(t, stop())

@@ -74,8 +74,8 @@
 // # Concurrency properties
 //
 // Everything may be called from any goroutine. A run has one goroutine per worker, one for the
-// checks that no event leads to, and with a guard one that asks the server. Run waits for all of
-// them except for calls that do not return, which it names. Locks are taken in this order:
+// checks that no event leads to, and with a guard those that ask the server, of up to 256 keys at a
+// time. Run waits for all of them except for calls that do not return, which it names. Locks are taken in this order:
 // Controller.mu, run.mu, then those of the barrier, the lives, the queue and the slots, of which
 // no two are held together. No lock of a controller is taken under that of [Slots].
 //

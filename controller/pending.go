@@ -15,7 +15,8 @@ type objectID struct {
 // pending are the writes of a key that a cache may not show, or whose events have not come.
 type pending struct {
 	key     string
-	first   *awaited      // the writes, in the order in which they were recorded
+	first   *awaited // the writes, in the order in which they were recorded
+	last    *awaited
 	due     time.Duration // the time of the next check without an event
 	since   time.Duration // the time at which it was parked
 	problem error         // the error of the last question to the server
@@ -97,11 +98,13 @@ func (l *ledger) drop(p *pending) {
 
 // insert appends a write to those of its key and of its object.
 func (l *ledger) insert(w *awaited) {
-	at := &w.of.first
-	for *at != nil {
-		at = &(*at).nextOfKey
+	p := w.of
+	if w.prevOfKey = p.last; p.last == nil {
+		p.first = w
+	} else {
+		p.last.nextOfKey = w
 	}
-	*at = w
+	p.last = w
 	last := l.objects[w.id()]
 	if last == nil {
 		l.objects[w.id()] = w
@@ -115,11 +118,14 @@ func (l *ledger) insert(w *awaited) {
 
 // remove takes a write out.
 func (l *ledger) remove(w *awaited) {
-	at := &w.of.first
-	for *at != w {
-		at = &(*at).nextOfKey
+	before, next := &w.of.first, &w.of.last
+	if w.prevOfKey != nil {
+		before = &w.prevOfKey.nextOfKey
 	}
-	*at = w.nextOfKey
+	if w.nextOfKey != nil {
+		next = &w.nextOfKey.prevOfKey
+	}
+	*before, *next = w.nextOfKey, w.prevOfKey
 	id := w.id()
 	switch first := l.objects[id]; {
 	case first != w:
@@ -131,6 +137,17 @@ func (l *ledger) remove(w *awaited) {
 		delete(l.objects, id)
 	default:
 		l.objects[id] = w.nextOfObject
+	}
+}
+
+// earlier yields the writes of the same key and object that are recorded, which may be removed meanwhile.
+func (l *ledger) earlier(w *awaited) iter.Seq[*awaited] {
+	return func(yield func(*awaited) bool) {
+		for other, next := l.objects[w.id()], (*awaited)(nil); other != nil; other = next {
+			if next = other.nextOfObject; other.of == w.of && !yield(other) {
+				return
+			}
+		}
 	}
 }
 

@@ -259,15 +259,21 @@ func (a *attempt) objectName() string {
 func (a *attempt) conflicted() {
 	// An apply without a version conflicts with another manager of the fields. A create without a
 	// name was given one that is taken. A newer version helps neither.
-	version := metadataOf(a.request).version
+	sent := metadataOf(a.request)
+	version, uid := sent.version, types.UID(sent.uid)
 	isApply := strings.HasPrefix(a.request.Header.Get("Content-Type"), "application/apply-patch")
-	if p := deleteOptionsOf(a.request).Preconditions; p != nil && p.ResourceVersion != nil {
-		version = *p.ResourceVersion
+	if p := deleteOptionsOf(a.request).Preconditions; p != nil {
+		if p.ResourceVersion != nil {
+			version = *p.ResourceVersion
+		}
+		if p.UID != nil {
+			uid = *p.UID
+		}
 	}
 	a.decide(func(w *Write) {
 		w.Conflict, w.Unknown, w.NotBefore = true, false, time.Time{}
-		w.Name, w.Version = a.objectName(), version
-		a.void = isApply && version == "" || w.Name == ""
+		w.Name, w.Version, w.UID = a.objectName(), version, uid
+		a.void = isApply && version == "" && uid == "" || w.Name == ""
 	})
 }
 

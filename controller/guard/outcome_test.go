@@ -226,9 +226,10 @@ func TestC03_ConflictsAreNoted(t *testing.T) {
 		for name, c := range map[string]struct {
 			write   func(ctx context.Context) error
 			version string
+			uid     types.UID
 			none    bool
 		}{
-			"update": {version: old.ResourceVersion, write: func(ctx context.Context) error {
+			"update": {version: old.ResourceVersion, uid: old.UID, write: func(ctx context.Context) error {
 				_, err := r.maps().Update(ctx, old, metav1.UpdateOptions{})
 				return err
 			}},
@@ -244,6 +245,10 @@ func TestC03_ConflictsAreNoted(t *testing.T) {
 			"delete": {version: old.ResourceVersion, write: func(ctx context.Context) error {
 				o := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &old.ResourceVersion}}
 				return r.maps().Delete(ctx, "a", o)
+			}},
+			"delete of another one": {uid: "another", write: func(ctx context.Context) error {
+				uid := types.UID("another")
+				return r.maps().Delete(ctx, "a", metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}})
 			}},
 			"apply": {none: true, write: func(ctx context.Context) error {
 				_, err := r.maps().Apply(ctx, apply, metav1.ApplyOptions{FieldManager: "one", Force: true})
@@ -268,14 +273,14 @@ func TestC03_ConflictsAreNoted(t *testing.T) {
 			w := r.only(call)
 			want := Write{
 				Resource: w.Resource, Namespace: "default", Name: "a", Conflict: true,
-				Version: c.version, Sent: w.Sent,
+				Version: c.version, UID: c.uid, Sent: w.Sent,
 			}
 			if w != want {
 				r.Errorf("%s: it is noted as\n%+v, want\n%+v", name, w, want)
 			}
 		}
-		if got := r.guard.Stats().Conflicts; got != 4 {
-			r.Errorf("%d conflicts are counted, want 4", got)
+		if got := r.guard.Stats().Conflicts; got != 5 {
+			r.Errorf("%d conflicts are counted, want 5", got)
 		}
 	})
 }

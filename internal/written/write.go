@@ -105,6 +105,10 @@ func (w *Write) Held(by Cache, now time.Duration) bool {
 		return (!cached || uid != w.UID) && (w.Version == "" || shown)
 	case w.Conflict && now >= w.Until:
 		return true
+	case w.Conflict && w.UID != "" && (!cached || uid != w.UID):
+		return true // the request was for an object that the cache shows no more
+	case w.Conflict && w.UID != "" && w.Version == "":
+		return false
 	case w.Conflict:
 		order, ok := delta.CompareDecimal(version, w.Version)
 		return cached && (!ok || order > 0)
