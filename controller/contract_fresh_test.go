@@ -2,8 +2,8 @@ package controller_test
 
 import (
 	"context"
-	"fmt"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"

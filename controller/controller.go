@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
@@ -116,6 +117,9 @@ func New[T tidings.Object](
 	}
 	return c, nil
 }
+
+// stopsWithin returns the longest that RunTerm takes to return once its context has ended.
+func (c *Controller[T]) stopsWithin() time.Duration { return 2*c.o.StopGrace + 10*time.Second }
 
 // Name returns the name of the controller.
 func (c *Controller[T]) Name() string { return c.o.Name }

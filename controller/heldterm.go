@@ -1,10 +1,33 @@
 package controller
 
 import (
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/tidings-go/tidings/controller/election"
 )
+
+// errNoTerm is the error of the time before a replica has led.
+var errNoTerm = errors.New("this replica has not led yet")
+
+// noTerm is the closed term of a replica that has not led yet.
+type noTerm struct{}
+
+// Remaining returns 0.
+func (noTerm) Remaining() time.Duration { return 0 }
+
+// Done returns a closed channel.
+func (noTerm) Done() <-chan struct{} { return closedChannel }
+
+// Err returns errNoTerm.
+func (noTerm) Err() error { return errNoTerm }
+
+var closedChannel = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
 
 // heldTerm is a term of an election that the controllers of a manager share.
 type heldTerm struct {

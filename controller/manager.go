@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -106,16 +107,20 @@ type Manager struct {
 	informers   context.Context // the context of the informers, once Run was called
 	ended       bool            // Run is over
 	led         int             // the number of controllers that a group leads singly
+	failure     error           // the error of Run
+	grace       time.Duration   // the longest that a controller takes to end
 
-	made chan struct{} // closed when the units are made
+	made    chan struct{} // closed when the units are made
+	setTerm func(Term)    // sets the default term of the guard during an election
 }
 
 // unit is a controller that is to run.
 type unit struct {
 	Descriptor
-	runner  Runner // nil until it is made
-	missing string // the resource that it waits for
-	ended   error  // the error of its last run, unless it ended with its term
+	appears chan struct{} // closed when the runner is made
+	runner  Runner        // nil until it is made
+	missing string        // the resource that it waits for
+	ended   error         // the error of its last run, unless it ended with its term
 	single  single
 }
 
@@ -201,28 +206,45 @@ func (m *Manager) AddController(c Runner) error {
 // At the end, the calls end first, then the Lease is released, and then the informers stop. It runs
 // once. If a controller fails, the others are stopped and its error is returned.
 func (m *Manager) Run(ctx context.Context) error {
-	if err := m.run(ctx); err != nil {
+	informers, stopInformers := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopInformers()
+	err := m.claim(informers)
+	if err == nil {
+		err = m.run(ctx, stopInformers)
+		m.end(err)
+	}
+	if err != nil {
 		return fmt.Errorf("controller: Manager.Run: %w", err)
 	}
 	return nil
 }
 
-func (m *Manager) run(ctx context.Context) error {
-	informers, stopInformers := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopInformers()
-	if err := m.claim(informers); err != nil {
-		return err
+func (m *Manager) run(ctx context.Context, stopInformers func()) error {
+	if m.elector != nil {
+		m.setTerm = m.o.Guard.AddDefaultTerm(noTerm{})
 	}
 	for _, u := range m.units {
 		if err := m.makeUnit(ctx, u); err != nil {
 			return err
 		}
 	}
-	if err := m.factory.Start(informers); err != nil {
+	if err := m.factory.Start(m.informers); err != nil {
 		return err
 	}
 	close(m.made)
-	defer m.end()
+	ctx, fail := context.WithCancelCause(ctx)
+	var appearing sync.WaitGroup
+	defer appearing.Wait()
+	defer fail(nil)
+	failed := make(chan error, len(m.units))
+	for _, u := range m.units {
+		appearing.Go(func() {
+			if err := m.await(ctx, u); err != nil {
+				failed <- err
+				fail(err)
+			}
+		})
+	}
 	var err error
 	if m.elector == nil {
 		err = m.lead(ctx, nil)
@@ -230,6 +252,12 @@ func (m *Manager) run(ctx context.Context) error {
 		err = m.elector.Run(ctx, func(ctx context.Context, t *election.Term) error {
 			return m.leadTerm(ctx, t)
 		})
+	}
+	fail(nil)
+	appearing.Wait()
+	close(failed)
+	for also := range failed {
+		err = errors.Join(err, also)
 	}
 	stopInformers()
 	drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
@@ -253,7 +281,7 @@ func (m *Manager) claim(informers context.Context) error {
 	}
 	m.running, m.informers = true, informers
 	for _, d := range enabled {
-		m.units = append(m.units, &unit{Descriptor: d})
+		m.units = append(m.units, &unit{Descriptor: d, appears: make(chan struct{})})
 	}
 	for _, d := range m.descriptors {
 		isEnabled := func(other Descriptor) bool { return other.Name == d.Name }
@@ -272,6 +300,9 @@ func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 		var err error
 		if runner, err = u.New(); err != nil {
 			return err
+		}
+		if isNil(runner) {
+			return fmt.Errorf("Descriptor.New of %q has made no controller, and returned no error", u.Name)
 		}
 		if runner.Name() != u.Name {
 			return fmt.Errorf("Descriptor.New of %q has made a controller of the name %q",
@@ -293,8 +324,22 @@ func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 		m.o.Logger.Warn("a controller is skipped until the server serves what it needs",
 			"controller", u.Name, "missing", missing)
 	}
-	u.missing, u.runner = missing, runner
+	u.missing = missing
+	if runner != nil {
+		u.runner = runner
+		close(u.appears)
+		if stopping, ok := runner.(interface{ stopsWithin() time.Duration }); ok && m.elector != nil && m.o.Election.Grace == 0 {
+			m.grace = max(m.grace, stopping.stopsWithin(), leadGrace)
+			m.elector.SetGrace(m.grace)
+		}
+	}
 	return nil
+}
+
+// isNil reports whether a controller is nil, or a nil pointer.
+func isNil(r Runner) bool {
+	v := reflect.ValueOf(r)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // missing returns the first resource that the server does not serve, or the error of asking for
@@ -311,7 +356,7 @@ func (m *Manager) missing(ctx context.Context, all []schema.GroupVersionResource
 // leadTerm runs the controllers for a term.
 func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
 	held := newHeldTerm(t)
-	m.o.Guard.SetDefaultTerm(held) // of what calls write with another context
+	m.setTerm(held) // of what calls write with another context
 	err := m.lead(ctx, held)
 	if errors.Is(err, ErrCallsRunning) {
 		if t.Err() != nil {
@@ -361,20 +406,20 @@ func (m *Manager) lead(ctx context.Context, t Term) error {
 }
 
 // end records that Run is over.
-func (m *Manager) end() {
+func (m *Manager) end(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.ended = true
+	m.ended, m.failure = true, err
 }
 
 // runUnit runs one controller, once its resources are served.
 func (m *Manager) runUnit(ctx context.Context, u *unit, t Term) error {
-	runner, err := m.await(ctx, u)
-	if err != nil || runner == nil {
-		return err
+	runner := m.runnerOf(ctx, u)
+	if runner == nil {
+		return nil
 	}
 	m.o.Logger.Info("a controller starts", "controller", u.Name)
-	err = runner.RunTerm(ctx, t)
+	err := runner.RunTerm(ctx, t)
 	if t != nil && t.Err() != nil && !errors.Is(err, ErrCallsRunning) {
 		return nil // it ended with the term
 	}
@@ -384,27 +429,38 @@ func (m *Manager) runUnit(ctx context.Context, u *unit, t Term) error {
 	return err
 }
 
-// await returns the runner of a unit, once it is made, or nil if ctx ends first.
-func (m *Manager) await(ctx context.Context, u *unit) (Runner, error) {
+// runnerOf returns the runner of a unit once it is made, nil if ctx ends first.
+func (m *Manager) runnerOf(ctx context.Context, u *unit) Runner {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-u.appears:
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return u.runner
+}
+
+// await makes the controller of a unit, and starts its informers, when the server serves what it requires.
+func (m *Manager) await(ctx context.Context, u *unit) error {
 	ticker := time.NewTicker(requiresPeriod)
 	defer ticker.Stop()
 	for {
-		m.mu.Lock()
-		runner := u.runner
-		m.mu.Unlock()
-		if runner != nil {
-			return runner, nil
+		select {
+		case <-u.appears:
+			return nil
+		default:
 		}
 		select {
 		case <-ctx.Done():
-			return nil, nil
+			return nil
 		case <-ticker.C:
 		}
 		if err := m.makeUnit(ctx, u); err != nil {
-			return nil, err
+			return err
 		}
 		if err := m.factory.Start(m.informers); err != nil {
-			return nil, err
+			return err
 		}
 	}
 }

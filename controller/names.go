@@ -22,14 +22,22 @@ func (n *Names) String() string {
 	return strings.Join(*n, ",")
 }
 
-// Set replaces the names by those of a list with commas.
+// wasSet stands behind the last name, within the capacity, once Set has replaced the default.
+const wasSet = "(set)"
+
+// Set replaces the names by those of a list with commas. Later calls append theirs, so that a flag can be
+// repeated, as kube-controller-manager's.
 func (n *Names) Set(text string) error {
-	*n = nil
+	var names Names
+	if end := len(*n); cap(*n) > end && (*n)[:end+1][end] == wasSet {
+		names = *n
+	}
 	for name := range strings.SplitSeq(text, ",") {
 		if name = strings.TrimSpace(name); name != "" {
-			*n = append(*n, name)
+			names = append(names, name)
 		}
 	}
+	*n = append(slices.Clip(names), wasSet)[:len(names)]
 	return nil
 }
 

@@ -60,7 +60,7 @@ type check struct{ name, problem string }
 // Handler answers /livez, /healthz and /readyz as Kubernetes' components do: with 200 and "ok",
 // or with 503 and a line for each check. With ?verbose the lines come in any case.
 //
-// A manager is alive unless a controller has ended with an error. It is ready when its informers
+// A manager is alive unless a controller, or Run, has ended with an error. It is ready from Run on, when its informers
 // are synced, and, if this replica holds the Lease, its controllers run: a standby is ready. With
 // ManagerOptions.Slots, these are the controllers that the group assigns to it.
 func (m *Manager) Handler() http.Handler {
@@ -76,6 +76,9 @@ func (m *Manager) live() []check {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var checks []check
+	if m.ended {
+		checks = append(checks, check{"manager", errorText(m.failure)})
+	}
 	for _, u := range m.units {
 		checks = append(checks, check{"controller " + u.Name, errorText(u.ended)})
 	}
@@ -85,6 +88,14 @@ func (m *Manager) live() []check {
 // ready has a check for each informer, and for each controller that is to run at present.
 func (m *Manager) ready() []check {
 	var checks []check
+	m.mu.Lock()
+	switch {
+	case m.ended:
+		checks = append(checks, check{"manager", "has ended"})
+	case !m.running:
+		checks = append(checks, check{"manager", "does not run yet"})
+	}
+	m.mu.Unlock()
 	for _, i := range m.factory.Health() {
 		c := check{name: "informer " + i.Name}
 		if !i.Synced && i.State != tidings.StateNoSuchResource {

@@ -93,9 +93,9 @@ func (m *Manager) lasting(ctx context.Context) (context.Context, context.CancelF
 
 // runMember runs a controller with the group: for its slots, or when it is to be led.
 func (m *Manager) runMember(ctx, lasting context.Context, u *unit) error {
-	runner, err := m.await(ctx, u)
-	if err != nil || runner == nil {
-		return err
+	runner := m.runnerOf(ctx, u)
+	if runner == nil {
+		return nil
 	}
 	if hasSlots(runner) {
 		return m.runUnit(ctx, u, nil)

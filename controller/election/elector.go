@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"runtime/pprof"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
@@ -28,6 +30,7 @@ type Elector struct {
 	changed chan struct{} // the view changed; the campaign receives it
 	renamed chan struct{} // the Lease has another holder; callOnNewLeader receives it
 
+	grace    atomic.Int64 // Options.Grace, or that of SetGrace
 	failures lease.Failures
 	writes   lease.Requests // of the goroutines that hold the Lease, one after another
 
@@ -70,6 +73,7 @@ func New(config *rest.Config, o Options) (*Elector, error) {
 		Observe: e.observeEvent,
 	}
 	e.identity = e.newIdentity()
+	e.SetGrace(o.Grace)
 	return e, nil
 }
 
@@ -94,7 +98,7 @@ func (e *Elector) Run(ctx context.Context, lead Lead) error {
 		return fmt.Errorf("election: %w", err)
 	}
 	background.Go(func() { e.follower.Run(e.label(following, "follower")) })
-	background.Go(func() { e.callOnNewLeader(e.label(following, "observer")) })
+	go e.callOnNewLeader(e.label(following, "observer")) // a call that blocks must not hold up the end
 	for {
 		t, err := e.campaign(ctx)
 		if ctx.Err() != nil && t == nil {
@@ -116,6 +120,9 @@ func (e *Elector) label(ctx context.Context, does string) context.Context {
 	pprof.SetGoroutineLabels(ctx)
 	return ctx
 }
+
+// SetGrace replaces Options.Grace, for who learns later how long lead may take.
+func (e *Elector) SetGrace(grace time.Duration) { e.grace.Store(int64(grace)) }
 
 func (e *Elector) begin() error {
 	e.mu.Lock()
@@ -168,6 +175,9 @@ func (e *Elector) callOnNewLeader(ctx context.Context) {
 		e.mu.Lock()
 		holder := lease.HolderOf(e.view.lease)
 		e.mu.Unlock()
+		if ctx.Err() != nil {
+			return
+		}
 		if e.o.OnNewLeader != nil && (!called || holder != last) {
 			e.o.OnNewLeader(holder)
 		}

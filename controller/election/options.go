@@ -32,7 +32,8 @@ type Options struct {
 	// Grace is the time in which lead must return once its context has ended; 0 is 20 s.
 	Grace time.Duration
 	// OnNewLeader is called with each new holder that the Lease names, "" if it has none. Calls
-	// come one after another; holders that were replaced meanwhile are left out. nil calls nothing.
+	// come one after another; holders that were replaced meanwhile are left out. Run does not wait
+	// for them. nil calls nothing.
 	OnNewLeader func(identity string)
 	// Logger receives lines about terms and failures; nil is slog.Default().
 	Logger *slog.Logger

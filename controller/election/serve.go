@@ -62,14 +62,14 @@ func (e *Elector) await(ctx context.Context, t *Term, end context.CancelCauseFun
 		case <-stopped:
 			stopped = nil
 			e.log.Info("the term ends: the lease is released after the running calls",
-				"grace", e.o.Grace)
+				"grace", time.Duration(e.grace.Load()))
 		case <-grace:
 			return fmt.Errorf("election: %w %v after the end of their context: the lease %s is not released",
-				ErrStragglers, e.o.Grace, e.o.Namespace+"/"+e.o.Name), false
+				ErrStragglers, time.Duration(e.grace.Load()), e.o.Namespace+"/"+e.o.Name), false
 		}
 		if grace == nil {
 			e.enter(Draining)
-			grace = time.After(e.o.Grace)
+			grace = time.After(time.Duration(e.grace.Load()))
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/rest"
@@ -67,8 +66,10 @@ type Guard struct {
 	config *rest.Config // as New received it
 	base   *url.URL     // the address of the server; its path is the prefix of all paths
 	server rest.Interface
-	term   atomic.Pointer[Term] // the term of writes without a call; may be nil or hold a nil Term
-	open   connections
+
+	mu    sync.Mutex // guards terms
+	terms []*Term    // those of writes without a call: SetDefaultTerm's first; a term may be nil
+	open  connections
 
 	statsMu sync.Mutex // guards stats
 	stats   Stats
@@ -90,7 +91,7 @@ func New(config *rest.Config, o Options) (*Guard, error) {
 	}
 	o.Timeout = min(cmp.Or(o.Timeout, defaultTimeout), longestTimeout)
 	o.QPS = cmp.Or(o.QPS, defaultQPS)
-	g := &Guard{o: o, config: rest.CopyConfig(config)}
+	g := &Guard{o: o, config: rest.CopyConfig(config), terms: []*Term{new(Term)}}
 	var err error
 	if g.base, err = serverOf(config); err != nil {
 		return nil, err
@@ -148,7 +149,45 @@ func (g *Guard) Host() string { return g.base.String() }
 
 // SetDefaultTerm sets the term of writes that carry no call's context, except events. Nil, the
 // initial value, sends them at all times.
-func (g *Guard) SetDefaultTerm(term Term) { g.term.Store(&term) }
+func (g *Guard) SetDefaultTerm(term Term) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	*g.terms[0] = term
+}
+
+// AddDefaultTerm adds a term of writes that carry no call's context, and returns the function that replaces
+// it: each of several elections of a process has one. The writes are sent while one of the terms is open.
+func (g *Guard) AddDefaultTerm(term Term) (replace func(Term)) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	own := &term
+	g.terms = append(g.terms, own)
+	return func(term Term) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		*own = term
+	}
+}
+
+// defaultTerm returns the default term that stays open longest, a closed one if all are, nil without any.
+func (g *Guard) defaultTerm() (longest Term) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, t := range g.terms {
+		if *t != nil && (longest == nil || remaining(*t) > remaining(longest)) {
+			longest = *t
+		}
+	}
+	return longest
+}
+
+// remaining returns the time for which a term stays open, 0 for a closed one.
+func remaining(t Term) time.Duration {
+	if t.Err() != nil {
+		return 0
+	}
+	return max(t.Remaining(), 0)
+}
 
 // isServer reports whether a URL is one of the guard's server's.
 func (g *Guard) isServer(u *url.URL) bool {

@@ -66,10 +66,10 @@ func (g *Guard) termOf(a *attempt) Term {
 	if a.call != nil {
 		return a.call.term
 	}
-	if term := g.term.Load(); term != nil && !a.isEvent() {
-		return *term
+	if a.isEvent() {
+		return nil
 	}
-	return nil
+	return g.defaultTerm()
 }
 
 // check returns the reason for which a write is not sent, or nil.

@@ -173,6 +173,7 @@ func (q *Queue[R]) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.closed = true
+	q.metrics.depth([bands]int{})
 	if q.timer != nil {
 		q.timer.Stop()
 	}
@@ -184,9 +185,12 @@ func (q *Queue[R]) changed() {
 	if q.s.ready.turn != nil {
 		q.free.Signal()
 	}
+	if q.closed {
+		return
+	}
 	q.metrics.depth(q.s.queued)
 	due, ok := q.s.due()
-	if q.closed || !ok || q.alarm != 0 && q.alarm <= due {
+	if !ok || q.alarm != 0 && q.alarm <= due {
 		return
 	}
 	now := q.now()
