@@ -237,8 +237,11 @@ func (r *run[T]) call(
 			r.barrier.record(item.Key, current.slot, writes, came, r.c.all)
 		}))
 		outcome = r.outcome(item, result, err)
-		if err == nil {
+		switch {
+		case err == nil:
 			r.succeeded(request, result)
+		case request.Gone && isTerminal(err):
+			r.endLife(request.Key) // no change of the object can come
 		}
 	}()
 	result, err = r.invoke(ctx, request)
@@ -252,13 +255,18 @@ func (r *run[T]) succeeded(request Request[T], result Result) {
 	case !request.Gone:
 		r.lives.succeeded(request.Key, request.Object.GetResourceVersion())
 	case result.RequeueAfter == 0:
-		r.lives.over(request.Key)
-		_, err := r.c.primary.Lister().Get(request.Key)
-		if err == nil && r.isServed(request.Key) { // another object
-			r.queue.Add(request.Key, queue.Ask[why]{Reason: why{cause: Added}})
-		}
+		r.endLife(request.Key)
 	}
 	r.c.succeeded.send()
+}
+
+// endLife ends the life of an object that is gone. Another one of its key has its first call then.
+func (r *run[T]) endLife(key string) {
+	r.lives.over(key)
+	_, err := r.c.primary.Lister().Get(key)
+	if err == nil && r.isServed(key) {
+		r.queue.Add(key, queue.Ask[why]{Reason: why{cause: Added}})
+	}
 }
 
 // maxFrames is the number of frames by which stacks are compared.

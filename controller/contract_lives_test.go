@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -103,6 +104,65 @@ func TestC06_AnEndThatTakesSeveralCalls(t *testing.T) {
 		}
 		fatal(t, stop())
 	})
+}
+
+// TestC06_OutcomesOfAnEnd has a row for each outcome of the call for the end of an object: what becomes of the
+// next object of its name, and of what is kept without one.
+func TestC06_OutcomesOfAnEnd(t *testing.T) {
+	for name, o := range map[string]struct {
+		result controller.Result
+		err    error
+		ends   int // the least number of calls for the end in a minute; 1 is its only one
+	}{
+		"success":    {controller.Result{}, nil, 1},
+		"a requeue":  {controller.Result{RequeueAfter: 25 * time.Second}, nil, 3},
+		"an error":   {controller.Result{}, errLater, 3},
+		"terminal":   {controller.Result{}, controller.Terminal(errLater), 1},
+		"RetryAfter": {controller.Result{}, controller.RetryAfter(errLater, 25*time.Second), 3},
+		"a panic":    {ends: 3},
+	} {
+		for _, again := range []time.Duration{0, 30 * time.Second, -1} {
+			t.Run(fmt.Sprintf("%s, another object after %v", name, again), func(t *testing.T) {
+				inWorld(t, func(w *world) {
+					create(w, withState(configMap("a", "x"), "1"))
+					ends, next := 0, 0
+					over := o.ends == 1
+					c := newController(w, options{FirstDelay: 15 * time.Second}, func(_ context.Context, r request) (controller.Result, error) {
+						if r.Gone {
+							if ends++; name == "a panic" {
+								panic("at the end")
+							}
+							return o.result, o.err
+						}
+						if r.Object.Data["state"] == "2" {
+							next++
+						}
+						return controller.Result{}, nil
+					})
+					stop := start(w, c)
+					time.Sleep(time.Second)
+					fatal(t, w.client.CoreV1().ConfigMaps("a").Delete(w.ctx, "x", deleteNow))
+					if again >= 0 {
+						time.Sleep(again)
+						create(w, withState(configMap("a", "x"), "2"))
+					}
+					time.Sleep(time.Minute - max(again, 0))
+					synctest.Wait()
+					if ends < o.ends || over && ends > 1 || next > 0 != (over && again >= 0) {
+						t.Errorf("%d calls for the end, want %d, and %d for the next object", ends, o.ends, next)
+					}
+					before := ends
+					c.Enqueue("a/x")
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					if kept := ends > before; kept == over {
+						t.Errorf("the last state is kept: %v", kept)
+					}
+					fatal(t, stop())
+				})
+			})
+		}
+	}
 }
 
 // TestC06_WhatLeavesASelectionIsNotGone: the server is asked, as it sends the same event for both.

@@ -113,7 +113,7 @@ func (l *lives[T]) forget(has func(key string, uid types.UID) bool) (keys []stri
 	return keys
 }
 
-// over ends a life: its last call has succeeded.
+// over ends a life: its last call has succeeded, or failed for good.
 func (l *lives[T]) over(key string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -152,7 +152,8 @@ func (e terminalError) Unwrap() error { return e.error }
 
 // Terminal marks an error that only a change of an object can mend: the key is not called again
 // before such a change. A write of the call itself is one, as the call has not read the state
-// that it has written. Terminal(nil) is nil.
+// that it has written. No change follows the end of an object: a terminal error of a call with Gone is
+// its last one. Terminal(nil) is nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil
