@@ -196,13 +196,18 @@ func (f *follower[T]) isMissing(namespace string) bool {
 	return !f.optional && f.informer.HasSynced() && f.Lacks(namespace)
 }
 
-// isSilent reports whether a namespace has received nothing for longer than d, 0 being no limit.
+// isSilent reports whether a namespace has received nothing for longer than d, 0 being no limit. Of an
+// optional type that the server does not serve there is nothing to receive.
 func (f *follower[T]) isSilent(namespace string, d time.Duration) bool {
 	if d == 0 {
 		return false
 	}
-	last := f.WatchOf(namespace).LastEvent // zero while the first list is being applied
-	return !last.IsZero() && time.Since(last) > d
+	w := f.WatchOf(namespace)
+	if f.optional && w.State == tidings.StateNoSuchResource {
+		return false
+	}
+	// LastEvent is zero while the first list is being applied.
+	return !w.LastEvent.IsZero() && time.Since(w.LastEvent) > d
 }
 
 // wentBack reports whether a part of the cache has a lower version than at the last call, as it follows a

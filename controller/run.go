@@ -41,8 +41,13 @@ type run[T tidings.Object] struct {
 
 	// stale maps a namespace to the informer that has been out of contact for too long and that its
 	// keys need; "" stands for all namespaces. heldUp has the namespaces with keys that wait for one.
-	stale  atomic.Pointer[map[string]string]
-	heldUp sync.Map
+	stale atomic.Pointer[map[string]string]
+	// behind has the versions of the hand-over that are not reached, for start and the housekeeper. dropped
+	// is what is left of it after a question to the server.
+	behind  []unreached[T]
+	dropped atomic.Pointer[[]unreached[T]]
+	askedAt time.Time
+	heldUp  sync.Map
 
 	mu            sync.Mutex // guards the rest
 	started       bool       // calls may begin
@@ -326,6 +331,7 @@ func (r *run[T]) checkStaleness() {
 			}
 		}
 	}
+	r.checkReached(stale)
 	r.stale.Store(&stale)
 	ready := false
 	r.heldUp.Range(func(namespace, _ any) bool {

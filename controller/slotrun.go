@@ -254,7 +254,7 @@ func (r *run[T]) serve(owned []slot.Owned) {
 
 // open waits until the caches have reached the versions of slots, and calls each of their keys once.
 func (r *run[T]) open(w *opening) {
-	versions, known := r.reach(w.versions, w.versions != nil)
+	versions, known, _ := r.reach(w.versions, w.versions != nil)
 	if w.versions == nil && known {
 		for n := range w.slots.Slots() {
 			r.barrier.reached(n, versions) // the next owner has to reach them too

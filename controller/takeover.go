@@ -6,12 +6,15 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/source"
 )
 
 const (
-	// handOverWait bounds the wait for the versions that the last holder of a term has left.
+	// handOverWait bounds the wait of a start for the versions that the last holder of a term has left.
+	// Then the keys that need them wait alone.
 	handOverWait = askAfter
 	// crashWait bounds the wait for the server's versions if the last holder has left none. It is
 	// not known whether there were writes, and a quiet collection shows its version once a
@@ -41,31 +44,92 @@ func (r *run[T]) takeOver() {
 	if !has {
 		return
 	}
-	versions, known = r.reach(versions, known)
+	crashed := !known
+	versions, known, r.behind = r.reach(versions, known)
+	if crashed {
+		r.behind = nil // it is not known whether anything was written
+	}
 	r.barrier.reached(noSlot, versions) // the next owner has to reach them too
 	r.tookOver = known && r.ctx.Err() == nil
 }
 
+// unreached is a version that an informer has not reached in a namespace.
+type unreached[T tidings.Object] struct {
+	*follower[T]
+	namespace, version string
+}
+
+// isOver reports whether the version is not waited for any more.
+func (u unreached[T]) isOver() bool {
+	reached, held := u.Reached(u.namespace)
+	return !held || u.Over() != nil || u.isAbsent(u.namespace) || written.Reaches(reached, u.version)
+}
+
 // reach waits, bounded, until the caches have reached versions by part; the server's versions,
-// if these are not known. It returns the versions that the next owner has to reach too, and whether
-// these are all.
-func (r *run[T]) reach(versions map[string]string, known bool) (map[string]string, bool) {
+// if these are not known. It returns the versions that the next owner has to reach too, whether
+// these are all, and those that are not reached.
+func (r *run[T]) reach(versions map[string]string, known bool) (map[string]string, bool, []unreached[T]) {
 	level, bound, crashed := slog.LevelInfo, handOverWait, !known
 	if crashed {
 		if r.c.o.Guard == nil {
-			return nil, false
+			return nil, false, nil
 		}
 		versions, known = r.newest()
 		level, bound = slog.LevelDebug, crashWait
 	}
-	if behind := r.catchUp(versions, bound); len(behind) > 0 && r.ctx.Err() == nil {
-		r.c.o.Logger.Log(r.ctx, level, "calls begin before caches have reached the version that the "+
-			"server had at the beginning of the term", "informers", behind)
+	behind := r.catchUp(versions, bound)
+	if len(behind) > 0 && r.ctx.Err() == nil {
+		var names []string
+		for _, u := range behind {
+			names = append(names, u.Name())
+		}
+		r.c.o.Logger.Log(r.ctx, level, "caches have not reached the version that the server had at the "+
+			"beginning of the term", "informers", slices.Compact(names))
 	}
 	if crashed {
 		r.leaveOutUnseen(versions)
 	}
-	return versions, known
+	return versions, known, behind
+}
+
+// checkReached adds the informers that have not reached a version of the hand-over to those that hold up
+// calls, and asks the server about them from time to time.
+func (r *run[T]) checkReached(held map[string]string) {
+	if dropped := r.dropped.Swap(nil); dropped != nil {
+		r.behind = *dropped
+	}
+	r.behind = slices.DeleteFunc(r.behind, unreached[T].isOver)
+	for _, u := range r.behind {
+		held[r.c.neededBy(u.follower, u.namespace)] = u.Name()
+	}
+	if len(r.behind) > 0 && time.Since(r.askedAt) >= askAfter {
+		r.askedAt = time.Now()
+		behind := slices.Clone(r.behind)
+		r.goes("asker of versions", func() {
+			behind = slices.DeleteFunc(behind, r.isFoundOver)
+			r.dropped.Store(&behind)
+		})
+	}
+}
+
+// isFoundOver reports whether the server shows that a version is not to be waited for: it was set back to an
+// older one, or the cache is as new as it. Otherwise the informer begins its watch anew.
+func (r *run[T]) isFoundOver(u unreached[T]) bool {
+	ctx, cancel := context.WithTimeout(r.ctx, askAfter)
+	defer cancel()
+	gvr := u.resource()
+	newest, err := r.c.o.Guard.Newest(ctx, gvr, u.namespace)
+	if err != nil {
+		return false
+	}
+	if !written.Reaches(newest, u.version) {
+		return true
+	}
+	isNew, err := written.IsNew(ctx, r.c.o.Guard, u, gvr, u.namespace)
+	if err == nil && !isNew {
+		u.SuspectWatch(source.Key(u.namespace, ""), "", "")
+	}
+	return isNew
 }
 
 // leaveOutUnseen removes the server's versions that informers have not seen, or that those of the next
@@ -83,18 +147,18 @@ func (r *run[T]) leaveOutUnseen(versions map[string]string) {
 
 // catchUp waits, for bound at most, until the informers have reached the versions of their parts. It
 // returns those that have not.
-func (r *run[T]) catchUp(versions map[string]string, bound time.Duration) (behind []string) {
+func (r *run[T]) catchUp(versions map[string]string, bound time.Duration) (behind []unreached[T]) {
 	ctx, cancel := context.WithTimeout(r.ctx, bound)
 	defer cancel()
 	for _, f := range r.c.all() {
 		for _, namespace := range f.namespaces() {
 			version := versions[f.part(namespace)]
 			if version != "" && !f.isAbsent(namespace) && !f.awaitVersion(ctx, namespace, version) {
-				behind = append(behind, f.Name())
+				behind = append(behind, unreached[T]{f, namespace, version})
 			}
 		}
 	}
-	return slices.Compact(behind)
+	return behind
 }
 
 // newest returns the server's version for each informer that calls wait for, by part, and whether all
@@ -108,7 +172,12 @@ func (r *run[T]) newest() (versions map[string]string, known bool) {
 		if gvr.Empty() || len(namespaces) == 0 {
 			continue
 		}
-		version, err := r.c.o.Guard.Newest(ctx, gvr)
+		version, err := "", error(nil)
+		for _, namespace := range namespaces { // each tells the version of the whole server
+			if version, err = r.c.o.Guard.Newest(ctx, gvr, namespace); err == nil {
+				break
+			}
+		}
 		if err != nil {
 			r.c.o.Logger.Info("the version of a resource is not known, and is not waited for",
 				"informer", f.Name(), "error", err)

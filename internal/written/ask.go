@@ -41,7 +41,7 @@ func (w Write) Ask(
 	version, uid, cached := by.Received(w.Object)
 	switch {
 	case name == "":
-		a.Shown, err = isNew(ctx, server, by, gvr, namespace)
+		a.Shown, err = IsNew(ctx, server, by, gvr, namespace)
 		a.Settled = a.Shown
 	case w.Gone && a.resolved.Gone: // the cache has yet to show it
 	case w.Gone, a.resolved.Gone && !cached:
@@ -57,9 +57,9 @@ func (w Write) Ask(
 	return a, err
 }
 
-// isNew reports whether a cache is as new as the server for the objects of a namespace. The version of
+// IsNew reports whether a cache is as new as the server for the objects of a namespace. The version of
 // the cache does not tell, because objects of other namespaces raise the version of the server.
-func isNew(
+func IsNew(
 	ctx context.Context, server *guard.Guard, by Cache, gvr schema.GroupVersionResource,
 	namespace string,
 ) (bool, error) {
