@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -83,4 +84,43 @@ func TestForget(t *testing.T) {
 			t.Errorf("the queue is %+v", s)
 		}
 	})
+}
+
+// TestAPeakIsForgotten: one key that waits for its requeue keeps the memory of its chunk, not that of all keys
+// that were queued with it.
+func TestAPeakIsForgotten(t *testing.T) {
+	const peak = 50 * chunkSize
+	s := newSchedule(Options[int]{}.withDefaults())
+	for n := range peak {
+		s.add(0, fmt.Sprintf("ns%d/%d", n%1000, n), Ask[int]{Reason: n % 3})
+	}
+	for n := range peak {
+		item, _ := s.take(1, nil)
+		o := Outcome{}
+		if n == peak/2 {
+			o.After = time.Hour
+		}
+		if err := s.done(1, item, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := 0
+	for _, c := range s.entries.chunks {
+		if c != nil {
+			kept++
+		}
+	}
+	if kept > 1 || s.entries.used != 1 || len(s.index.slots) > minSlots {
+		t.Errorf("%d chunks of %d entries and %d places are kept", kept, s.entries.used, len(s.index.slots))
+	}
+}
+
+// TestC12_AKeyThatRisesHasWaited since it was queued, in whatever band.
+func TestC12_AKeyThatRisesHasWaited(t *testing.T) {
+	s := newSchedule(Options[int]{}.withDefaults())
+	s.add(0, "a/x", Ask[int]{Band: Background})
+	s.add(9*second, "a/x", Ask[int]{Band: Changes})
+	if item, ok := s.take(10*second, nil); !ok || item.Waited != 10*time.Second || len(s.promoted) > 0 {
+		t.Errorf("it has waited %v, and %d are kept", item.Waited, len(s.promoted))
+	}
 }

@@ -24,7 +24,8 @@ func modelOptions() Options[int] {
 type modelKey struct {
 	state    State
 	since    int64
-	order    int // the order in which it entered the band
+	order    int   // the order in which it entered the band
+	waits    int64 // since when it is queued
 	band     Band
 	reasons  []Counted[int]
 	untold   int
@@ -88,6 +89,9 @@ func (m *model) settle() {
 
 func (m *model) enqueue(now int64, k *modelKey, b Band) {
 	m.order++
+	if k.state != Queued {
+		k.waits = now
+	}
 	k.state, k.since, k.band, k.order = Queued, now, b, m.order
 	m.settle()
 }
@@ -176,7 +180,7 @@ func (m *model) take(now int64) (Item[int], bool) {
 	}
 	item := Item[int]{
 		Key: key, Failures: k.failures, Band: k.band, Reasons: k.reasons,
-		MoreReasons: k.untold, Waited: time.Duration(now - k.since),
+		MoreReasons: k.untold, Waited: time.Duration(now - k.waits),
 	}
 	k.state, k.since, k.band, k.changed, k.woken, k.reasons, k.untold = Running, now, none, false, false, nil, 0
 	m.turns = append(m.turns[1:], flow)

@@ -27,13 +27,15 @@ type schedule[R comparable] struct {
 	lists   [BackingOff + 1]list // the entries in a state, except for Idle and Queued
 	queued  [bands]int
 	changed map[uint32]int64 // the time of the first change, of each running entry with the mark changed
-	least   map[uint32]int64 // the end of the wait that no change shortens, of entries that back off
+	// promoted has the time at which an entry was queued that has changed its band since.
+	promoted map[uint32]int64
+	least    map[uint32]int64 // the end of the wait that no change shortens, of entries that back off
 }
 
 func newSchedule[R comparable](o Options[R]) *schedule[R] {
 	s := &schedule[R]{
 		o: o, workers: o.Workers, flows: map[string]*flow{}, changed: map[uint32]int64{},
-		least: map[uint32]int64{},
+		promoted: map[uint32]int64{}, least: map[uint32]int64{},
 	}
 	s.timers.entries, s.index = &s.entries, newIndex(&s.entries)
 	s.started = [2]start{{at: never}, {at: never}}
@@ -129,6 +131,7 @@ func (s *schedule[R]) erase(now int64, i uint32) {
 	switch e.state {
 	case Queued:
 		s.dequeue(i)
+		delete(s.promoted, i)
 		s.settle(now, e.flow)
 	case Parked, BackingOff:
 		s.lists[e.state].remove(&s.entries, i)
@@ -159,6 +162,9 @@ func (s *schedule[R]) promote(now int64, i uint32, b Band) {
 	step := int64(s.o.Step)
 	if b >= e.band || now+int64(b)*step >= e.since+int64(e.band)*step {
 		return
+	}
+	if _, ok := s.promoted[i]; !ok {
+		s.promoted[i] = e.since
 	}
 	s.dequeue(i)
 	s.enqueue(now, i, b)
@@ -294,9 +300,14 @@ func (s *schedule[R]) take(now int64, buf []Counted[R]) (Item[R], bool) {
 	i, _ := f.first(&s.entries, s.o.Step)
 	s.dequeue(i)
 	e := s.entries.at(i)
+	since, wasPromoted := s.promoted[i]
+	if !wasPromoted {
+		since = e.since
+	}
+	delete(s.promoted, i)
 	item := Item[R]{
 		Key: e.key, entry: i, began: now, Failures: int(e.failures), Band: e.band,
-		Waited: time.Duration(now - e.since), MoreReasons: int(e.untold),
+		Waited: time.Duration(now - since), MoreReasons: int(e.untold),
 	}
 	item.Reasons = s.takeReasons(e, buf)
 	e.band, e.marks = none, 0
@@ -321,7 +332,7 @@ func (s *schedule[R]) enter(now int64, i uint32, state State) {
 // done ends the run of an item.
 func (s *schedule[R]) done(now int64, item Item[R], o Outcome) error {
 	i := item.entry
-	if i >= s.entries.used || s.entries.at(i).key != item.Key || s.entries.at(i).state != Running {
+	if !s.entries.has(i) || s.entries.at(i).key != item.Key || s.entries.at(i).state != Running {
 		return fmt.Errorf("queue: Done of %q, which is not running", item.Key)
 	}
 	e := s.entries.at(i)

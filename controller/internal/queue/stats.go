@@ -36,7 +36,7 @@ type KeyStats struct {
 	For time.Duration
 }
 
-// Stats returns the figures. It visits every flow, but no key.
+// Stats returns the figures. It visits every flow, and the keys that have changed their band.
 func (q *Queue[R]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -58,6 +58,11 @@ func (q *Queue[R]) Stats() Stats {
 			if waiting := time.Duration(now - e.since); st.Oldest == "" || waiting > st.Waiting {
 				st.Oldest, st.Waiting = e.key, waiting
 			}
+		}
+	}
+	for i, since := range q.s.promoted {
+		if waiting := time.Duration(now - since); waiting > st.Waiting {
+			st.Oldest, st.Waiting = q.s.entries.at(i).key, waiting
 		}
 	}
 	slices.SortFunc(st.Flows, func(a, b FlowStats) int {
