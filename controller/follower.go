@@ -246,7 +246,8 @@ func addHandler[T, S tidings.Object](
 	}), o)
 }
 
-// failure is the panic of a function of Maps, References, Options.Ignore or Options.Flow.
+// failure is the panic of a function of Maps or References, or of Options: Ignore, Flow,
+// RateLimiter, Metrics or Tracer.
 type failure struct {
 	function, object string
 	at               time.Time

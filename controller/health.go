@@ -154,7 +154,8 @@ type FollowedInformer struct {
 	Lag health.Durations `json:"lag,omitzero"`
 }
 
-// MappingFailure is the panic of a function of Maps, References, Options.Ignore or Options.Flow.
+// MappingFailure is the panic of a function of Maps or References, or of Options: Ignore, Flow,
+// RateLimiter, Metrics or Tracer.
 type MappingFailure struct {
 	Informer string    `json:"informer"`
 	Object   string    `json:"object"`

@@ -22,6 +22,7 @@ const housekeeping = time.Second
 
 // run is one run of a controller, from Run to its return.
 type run[T tidings.Object] struct {
+	primary  *follower[T]
 	c        *Controller[T]
 	term     Term // nil without one
 	queue    *queue.Queue[why]
@@ -60,7 +61,7 @@ type run[T tidings.Object] struct {
 
 func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) *run[T] {
 	r := &run[T]{
-		c: c, term: term, barrier: c.barrier, lives: newLives[T](),
+		c: c, primary: c.all()[0], term: term, barrier: c.barrier, lives: newLives[T](),
 		writes: &firstWrites{sent: map[string]time.Duration{}}, rewrites: newRewrites(),
 		registrations: map[*follower[T]]*tidings.Registration{},
 		alive:         map[int]bool{},
@@ -70,7 +71,7 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 	r.calls, r.endCalls = context.WithCancelCause(labelled(context.WithoutCancel(ctx), c.o.Name, "worker"))
 	r.queue = queue.New(queue.Options[why]{
 		Workers: c.workers, Flow: r.flow(), FirstDelay: c.o.FirstDelay, MaxDelay: c.o.MaxDelay,
-		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name,
+		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name, Panicked: r.panicked,
 		Requeued: why{cause: Requeue}, Retried: why{cause: Retry},
 	})
 	return r
@@ -89,17 +90,22 @@ func (r *run[T]) goes(does string, f func()) {
 	})
 }
 
+// panicked records that a function of the options has panicked for a key. It may be called under a lock of
+// the queue.
+func (r *run[T]) panicked(function, key string, value any) {
+	r.primary.failures.add("Options."+function, key, value)
+}
+
 // flow returns Options.Flow, or nil. If the function panics for a key, the key is in the flow "".
 func (r *run[T]) flow() func(key string) string {
 	flow := r.c.o.Flow
 	if flow == nil {
 		return nil
 	}
-	primary := r.c.all()[0]
 	return func(key string) (name string) {
 		defer func() {
 			if value := recover(); value != nil {
-				primary.failures.add("Options.Flow", key, value)
+				r.panicked("Flow", key, value)
 			}
 		}()
 		return flow(key)

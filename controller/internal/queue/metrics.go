@@ -15,25 +15,41 @@ type metrics struct {
 	work    workqueue.HistogramMetric
 	retries workqueue.CounterMetric
 
-	shown int // the depth that depths shows
+	shown    int             // the depth that depths shows
+	panicked func(value any) // nil lets panics go on
+	broken   bool            // one has panicked
 }
 
-func newMetrics(p workqueue.MetricsProvider, name string) *metrics {
+// newMetrics returns nil without a provider, or if it panics.
+func newMetrics(p workqueue.MetricsProvider, name string, panicked func(value any)) (m *metrics) {
 	if p == nil {
 		return nil
 	}
-	return &metrics{
-		depths: p.NewDepthMetric(name), adds: p.NewAddsMetric(name),
-		latency: p.NewLatencyMetric(name), work: p.NewWorkDurationMetric(name),
-		retries: p.NewRetriesMetric(name),
+	made := &metrics{panicked: panicked}
+	defer made.recovered()
+	made.depths, made.adds = p.NewDepthMetric(name), p.NewAddsMetric(name)
+	made.latency, made.work = p.NewLatencyMetric(name), p.NewWorkDurationMetric(name)
+	made.retries = p.NewRetriesMetric(name)
+	return made
+}
+
+// recovered is deferred for the panic of a metric: from then on there are none.
+func (m *metrics) recovered() {
+	if m.panicked == nil {
+		return
+	}
+	if value := recover(); value != nil {
+		m.broken = true
+		m.panicked(value)
 	}
 }
 
 // depth sets the number of queued keys. Each increase counts as adds.
 func (m *metrics) depth(queued [bands]int) {
-	if m == nil {
+	if m == nil || m.broken {
 		return
 	}
+	defer m.recovered()
 	n := total(queued)
 	for ; m.shown < n; m.shown++ {
 		m.adds.Inc()
@@ -52,15 +68,18 @@ func total(queued [bands]int) (n int) {
 }
 
 func (m *metrics) started(waited time.Duration) {
-	if m != nil {
-		m.latency.Observe(waited.Seconds())
+	if m == nil || m.broken {
+		return
 	}
+	defer m.recovered()
+	m.latency.Observe(waited.Seconds())
 }
 
 func (m *metrics) ended(took time.Duration, r Result) {
-	if m == nil {
+	if m == nil || m.broken {
 		return
 	}
+	defer m.recovered()
 	m.work.Observe(took.Seconds())
 	if r == Retry {
 		m.retries.Inc()

@@ -31,6 +31,27 @@ type Options[R comparable] struct {
 	// Metrics makes the metrics of workqueue, under Name. Nil is no metrics.
 	Metrics workqueue.MetricsProvider
 	Name    string
+	// Panicked is called with the panic of the Limiter or of Metrics, and the key that it was for. Then
+	// there are the delays above, and no metrics. It must not use the queue. Nil lets the panic go on.
+	Panicked func(option, key string, value any)
+}
+
+// panicsOf returns Panicked for an option, nil without it.
+func (o *Options[R]) panicsOf(option string) func(value any) {
+	if o.Panicked == nil {
+		return nil
+	}
+	return func(value any) { o.Panicked(option, "", value) }
+}
+
+// recovered is deferred for the panic of an option.
+func (o *Options[R]) recovered(option, key string) {
+	if o.Panicked == nil {
+		return
+	}
+	if value := recover(); value != nil {
+		o.Panicked(option, key, value)
+	}
 }
 
 func (o Options[R]) withDefaults() Options[R] {

@@ -137,9 +137,7 @@ func (s *schedule[R]) erase(now int64, i uint32) {
 		s.lists[e.state].remove(&s.entries, i)
 		delete(s.least, i)
 	}
-	if s.o.Limiter != nil {
-		s.o.Limiter.Forget(e.key)
-	}
+	s.forgetFailures(e.key)
 	s.forget(i)
 }
 
@@ -349,9 +347,7 @@ func (s *schedule[R]) done(now int64, item Item[R], o Outcome) error {
 		return nil
 	}
 	e.failures = 0
-	if s.o.Limiter != nil {
-		s.o.Limiter.Forget(e.key)
-	}
+	s.forgetFailures(e.key)
 	s.timers.stop(i)
 	if o.Result == Succeed && o.After > 0 {
 		s.timers.set(i, after(now, o.After))
@@ -413,14 +409,30 @@ func (s *schedule[R]) backOff(now int64, i uint32, o Outcome) {
 }
 
 func (s *schedule[R]) delay(e *entry) time.Duration {
-	if s.o.Limiter != nil {
-		return s.o.Limiter.When(e.key)
+	if d, ok := s.limited(e.key); ok {
+		return d
 	}
 	d := s.o.FirstDelay
 	for n := count(1); n < e.failures && d < s.o.MaxDelay; n++ {
 		d = time.Duration(after(int64(d), d))
 	}
 	return s.jitter(min(d, s.o.MaxDelay))
+}
+
+// limited returns the delay of the limiter, if there is one that does not panic.
+func (s *schedule[R]) limited(key string) (d time.Duration, ok bool) {
+	if s.o.Limiter == nil {
+		return 0, false
+	}
+	defer s.o.recovered("RateLimiter", key)
+	return s.o.Limiter.When(key), true
+}
+
+func (s *schedule[R]) forgetFailures(key string) {
+	if s.o.Limiter != nil {
+		defer s.o.recovered("RateLimiter", key)
+		s.o.Limiter.Forget(key)
+	}
 }
 
 // jitter adds up to a tenth of a delay.
@@ -440,8 +452,6 @@ func after(t int64, d time.Duration) int64 {
 func (s *schedule[R]) reset(key string) {
 	if i, ok := s.index.get(key); ok {
 		s.entries.at(i).failures = 0
-		if s.o.Limiter != nil {
-			s.o.Limiter.Forget(key)
-		}
+		s.forgetFailures(key)
 	}
 }
