@@ -78,6 +78,10 @@ func Read(ctx context.Context, config *rest.Config, namespace, name string) (Rep
 	return g.report(), nil
 }
 
+// mostWait is the longest wait for the second list. A Lease of a longer duration whose age is unlikely is taken
+// for one in use.
+const mostWait = 30 * time.Second
+
 // clockTolerance is the distance of a renewTime in the future up to which there is no second list.
 const clockTolerance = time.Second
 
@@ -100,7 +104,7 @@ func (g *Group) dateByRecords() (wait time.Duration) {
 		}
 		s.since = g.clock.Ago(max(age, 0))
 	}
-	return wait
+	return min(wait, mostWait)
 }
 
 // report describes the group by the Leases that were listed.

@@ -3,6 +3,7 @@ package shard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -258,7 +259,10 @@ func (g *Group) swap(ctx context.Context, l *coordinationv1.Lease) error {
 	return nil
 }
 
-// createLocked returns a write that creates the map. It returns nil while a member of a deleted map
+// errForeign is the error of a Lease of the group's name that is not its map.
+var errForeign = errors.New("the lease of the group's name is that of something else, such as an election")
+
+// createLocked returns a write that creates the map, in place of a Lease of its name that nobody holds. It returns nil while a member of a deleted map
 // may still call, as it is not known to have ended.
 func (m *membership) createLocked() func(context.Context) error {
 	g := m.group
@@ -268,6 +272,16 @@ func (m *membership) createLocked() func(context.Context) error {
 		}
 	}
 	l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: g.o.Namespace, Name: g.o.Name}}
+	if f := g.view.foreign; f != nil {
+		if holder := lease.HolderOf(f); holder != "" && g.clock.Since(g.view.foreignSince) < lengthOf(f, g.o.Duration) {
+			return func(ctx context.Context) error {
+				return cmp.Or(g.read(ctx, g.o.Name), fmt.Errorf("%w, held by %s: the group begins when that one is "+
+					"released or runs out; or give the group another Name", errForeign, holder))
+			}
+		}
+		l = f.DeepCopy()
+		l.Spec = coordinationv1.LeaseSpec{}
+	}
 	return func(ctx context.Context) error {
 		return g.writeMap(ctx, l, contents{entries: make([]protocol.Entry, slot.Count)})
 	}

@@ -57,6 +57,9 @@ type view struct {
 	contents
 	times  [slot.Entries]entryTimes
 	broken error // why the map cannot be read
+
+	foreign      *coordinationv1.Lease // the Lease of another kind that has the name of the map, nil without one
+	foreignSince lease.Instant         // when it has changed last
 }
 
 // list lists the Leases into the view.
@@ -197,7 +200,7 @@ func (g *Group) observe(l *coordinationv1.Lease, deleted bool) {
 
 // observeLocked puts a Lease into the view, nil for one that does not exist.
 func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version string) {
-	if !lease.IsOlder(version, g.view.version) {
+	if version != "" && !lease.IsOlder(version, g.view.version) {
 		g.view.version = version
 	}
 	notify(g.changed)
@@ -223,10 +226,7 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 			s.serves = g.clock.Now()
 		}
 		g.noteLoadsLocked(id, s.record)
-		s.length = g.o.Duration
-		if seconds := l.Spec.LeaseDurationSeconds; seconds != nil {
-			s.length = max(s.length, time.Duration(*seconds)*time.Second)
-		}
+		s.length = lengthOf(l, g.o.Duration)
 		s.ended = lease.HolderOf(l) != name
 	}
 	if m := g.present; m != nil && m.id == id {
@@ -237,6 +237,14 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 			m.term.End(loss)
 		}
 	}
+}
+
+// lengthOf returns the duration of a Lease, which is at least that of the group.
+func lengthOf(l *coordinationv1.Lease, least time.Duration) time.Duration {
+	if seconds := l.Spec.LeaseDurationSeconds; seconds != nil {
+		return max(least, time.Duration(*seconds)*time.Second)
+	}
+	return least
 }
 
 // isName reports whether a Lease can have the name of a member. A map that was written by hand may have
@@ -260,6 +268,9 @@ func (g *Group) observedLocked(id protocol.ID) *observed {
 // observeMapLocked puts a map into the view. A map that is deleted, replaced or restored ends the
 // membership that has seen it: entries may have been given away meanwhile.
 func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
+	if l = g.observeForeignLocked(l); l == nil && g.view.table == nil {
+		return
+	}
 	before, isLost := g.view.table, false
 	g.view.table, g.view.broken = l, nil
 	if before != nil && (l == nil || l.UID != before.UID) {
@@ -281,6 +292,21 @@ func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
 	if m := g.present; m != nil && isLost && m.mapUID != "" {
 		m.term.End(errMapDeleted)
 	}
+}
+
+// observeForeignLocked keeps the Lease of something else, such as an election, that has the name of the map,
+// and returns nil for it: there is no map.
+func (g *Group) observeForeignLocked(l *coordinationv1.Lease) *coordinationv1.Lease {
+	before := g.view.foreign
+	g.view.foreign = nil
+	if l == nil || l.Labels[groupLabel] != "" || l.Annotations[entriesAnnotation] != "" {
+		return l
+	}
+	if before == nil || !equality.Semantic.DeepEqual(before.Spec, l.Spec) {
+		g.view.foreignSince = g.clock.Now()
+	}
+	g.view.foreign = l
+	return nil
 }
 
 // isAfter reports whether a map lacks an entry, or a change of an owner, that was seen in it before.

@@ -3,6 +3,7 @@ package factory_test
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,10 +49,9 @@ func TestS6_SlotsComeAfterAPanic(t *testing.T) {
 		slots := tidings.NewSlots(tidings.ByUID, even)
 		f := informers.NewSharedInformerFactoryWithOptions(client, 0, informers.WithSlots(slots))
 		i := f.Core().V1().ConfigMaps().Informer()
-		panicked := false
+		var panicked atomic.Bool
 		_ = i.SetWatchErrorHandler(func(*cache.Reflector, error) {
-			if !panicked {
-				panicked = true
+			if !panicked.Swap(true) {
 				panic("no")
 			}
 		})
@@ -63,7 +63,7 @@ func TestS6_SlotsComeAfterAPanic(t *testing.T) {
 		server.Inject(apisim.Match{Verb: "watch"}.Nth(1), apisim.Refuse(500, 0))
 		server.CutConnections()
 		time.Sleep(5 * time.Second)
-		if !panicked {
+		if !panicked.Load() {
 			t.Error("no panic")
 		}
 		began := time.Now()
