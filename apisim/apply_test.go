@@ -50,6 +50,34 @@ func (b *bench) applySteps(steps []applyStep) {
 	}
 }
 
+// TestAnApplyThatChangesNothing leaves the version and the times of the field managers as they are, as
+// kube-apiserver does.
+func TestAnApplyThatChangesNothing(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		const config = "/api/v1/namespaces/default/configmaps/x"
+		apply := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\ndata: "
+		version := func() string {
+			b.Helper()
+			stored, err := b.server.Get(b.Context(), configMaps, "default", "x")
+			if err != nil {
+				b.Fatal(err)
+			}
+			return stored.(*corev1.ConfigMap).ResourceVersion
+		}
+		b.applySteps([]applyStep{{config, "one", apply + `{a: "1"}`, 201, "", "one-Apply"}})
+		first := version()
+		time.Sleep(2 * time.Second)
+		b.applySteps([]applyStep{{config, "one", apply + `{a: "1"}`, 200, "", "one-Apply"}})
+		if again := version(); again != first {
+			b.Errorf("the version was %s, and is %s", first, again)
+		}
+		b.applySteps([]applyStep{{config, "two", apply + `{a: "1"}`, 200, "", "one-Apply two-Apply"}})
+		if other := version(); other == first {
+			b.Errorf("another manager has applied it, and the version is %s", other)
+		}
+	})
+}
+
 // TestTimesOfFieldManagers: the stored object is the one that clients receive.
 func TestTimesOfFieldManagers(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {

@@ -1,6 +1,8 @@
 package apisim
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -59,7 +61,7 @@ func (s *Server) replaceLocked(r *resource, before, given object, o writeOptions
 	case o.dryRun:
 	case isFinished(before, after):
 		s.removeLocked(r, before)
-	case equality.Semantic.DeepEqual(before, after):
+	case equality.Semantic.DeepEqual(before, withTimesOf(after, before)):
 		return before, nil
 	default:
 		s.commitLocked(r, before, after)
@@ -68,6 +70,21 @@ func (s *Server) replaceLocked(r *resource, before, given object, o writeOptions
 		}
 	}
 	return after, nil
+}
+
+// withTimesOf returns an object with the times that field managers have in an earlier state, if only these
+// differ: as in kube-apiserver, they are no change.
+func withTimesOf(after, before object) object {
+	earlier, managers := before.GetManagedFields(), slices.Clone(after.GetManagedFields())
+	if len(managers) == 0 || len(managers) != len(earlier) {
+		return after
+	}
+	for i := range managers {
+		managers[i].Time = earlier[i].Time
+	}
+	same := clone(after)
+	same.SetManagedFields(managers)
+	return same
 }
 
 // isFinished reports whether an update removes the last finalizer of a deleted object, which

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	applyappsv1 "k8s.io/client-go/applyconfigurations/apps/v1"
 	applycorev1 "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -219,6 +220,38 @@ func TestApply(t *testing.T) {
 		fatal(t, err)
 		if apply(theirs, "one"); writes(server) != 1 {
 			t.Errorf("after another manager's write: %d writes", writes(server))
+		}
+	})
+}
+
+// TestApplyOfZeroValues: those that the object does not keep lead to no request, and those that it keeps do.
+func TestApplyOfZeroValues(t *testing.T) {
+	serve(t, func(t *testing.T, server *apisim.Server, _ *corev1.ConfigMap) {
+		client, err := kubernetes.NewForConfig(server.Config())
+		fatal(t, err)
+		resource := client.AppsV1().ReplicaSets("default")
+		apply := func(cached *appsv1.ReplicaSet, replicas int32, value string) (*appsv1.ReplicaSet, int) {
+			t.Helper()
+			container := applycorev1.Container().WithName("c").WithStdin(false).WithWorkingDir("").
+				WithEnv(applycorev1.EnvVar().WithName("E").WithValue(value)).
+				WithVolumeMounts(applycorev1.VolumeMount().WithName("v").WithMountPath("/v").WithReadOnly(false))
+			wanted := applyappsv1.ReplicaSet("owned", "default").WithSpec(applyappsv1.ReplicaSetSpec().WithReplicas(replicas).
+				WithTemplate(applycorev1.PodTemplateSpec().WithSpec(applycorev1.PodSpec().WithContainers(container))))
+			server.ForgetRequests()
+			got, err := objects.Apply(t.Context(), resource, "test", wanted, cached, applyappsv1.ExtractReplicaSet)
+			fatal(t, err)
+			return got, writes(server)
+		}
+		set, _ := apply(nil, 0, "")
+		for _, step := range []struct {
+			replicas int32
+			value    string
+			writes   int
+		}{{0, "", 0}, {1, "", 1}, {1, "", 0}, {0, "", 1}, {0, "set", 1}, {0, "", 1}, {0, "", 0}} {
+			var n int
+			if set, n = apply(set, step.replicas, step.value); n != step.writes {
+				t.Errorf("%+v: %d writes", step, n)
+			}
 		}
 	})
 }

@@ -1,13 +1,16 @@
 package recorder_test
 
 import (
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 
 	"github.com/tidings-go/tidings/apisim"
@@ -92,6 +95,45 @@ func TestC09_EventsHaveASecondAtTheEnd(t *testing.T) {
 		began := time.Now()
 		if r.Close(); time.Since(began) != time.Second {
 			t.Errorf("Close has waited for %v", time.Since(began))
+		}
+	})
+}
+
+// TestNamesThatTheServerRefuses are errors of New, as no method returns the server's.
+func TestNamesThatTheServerRefuses(t *testing.T) {
+	for name, says := range map[string]string{
+		"":                                       "name part must be non-empty",
+		"shop/pod-1/images":                      "must consist of alphanumeric characters",
+		"my controller":                          "must consist of alphanumeric characters",
+		"-images":                                "must start and end with an alphanumeric character",
+		strings.Repeat("x", 129):                 "63",
+		"example.com/" + strings.Repeat("x", 64): "63",
+		strings.Repeat("x", 60) + "." + strings.Repeat("y", 60) + "/" + strings.Repeat("x", 60): "refuses events of more than 128",
+	} {
+		if _, err := recorder.New(&rest.Config{Host: "http://127.0.0.1"}, name, recorder.Options{}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("the error of %q is %v, want %q", name, err, says)
+		}
+	}
+	if _, err := recorder.New(nil, "test", recorder.Options{}); err == nil || !strings.Contains(err.Error(), "rest.Config is nil") {
+		t.Errorf("the error without a rest.Config is %v", err)
+	}
+}
+
+// TestLimitsOfEvents: longer texts are shortened to what the server takes, at the end of a character.
+func TestLimitsOfEvents(t *testing.T) {
+	record(t, func(t *testing.T, server *apisim.Server, r *recorder.Recorder) {
+		r.Eventf(regarded, nil, corev1.EventTypeNormal, strings.Repeat("ä", 100), "", "%s", strings.Repeat("ö", 1000))
+		time.Sleep(time.Second)
+		r.Close()
+		all := recorded(t, server)
+		if len(all) != 1 {
+			t.Fatalf("%d events", len(all))
+		}
+		e := all[0]
+		for text, want := range map[string]int{e.Reason: 127, e.Action: 127, e.Note: 1023} {
+			if len(text) != want || !utf8.ValidString(text) || !strings.HasSuffix(text, "…") {
+				t.Errorf("%d bytes, want %d: %q", len(text), want, text)
+			}
 		}
 	})
 }
