@@ -145,8 +145,8 @@ func (w *world) createOf(d definition, namespace, name string) {
 	w.note(made.(metav1.Object))
 }
 
-// TestP13_AProxyDoesNotDeleteAType answers all requests for an optional type with the page of a proxy for an
-// hour, at first or later. The server has the type: its objects stay, or are waited for.
+// TestP13_AProxyDoesNotDeleteAType answers all requests for an optional type with the page of a proxy for
+// minutes, at first or later. The server has the type: its objects stay, or are waited for.
 func TestP13_AProxyDoesNotDeleteAType(t *testing.T) {
 	page := apisim.Answer(func(rw http.ResponseWriter, _ *http.Request) { http.NotFound(rw, nil) })
 	for _, listed := range []bool{false, true} {
@@ -164,13 +164,13 @@ func TestP13_AProxyDoesNotDeleteAType(t *testing.T) {
 				if !listed {
 					w.must(w.factory.Start(w.ctx))
 				}
-				w.after(time.Hour)
+				w.after(3 * time.Minute)
 				i := w.probe.informer()
 				if h := i.Health(); h.State != tidings.StateBackoff || h.Synced != listed || h.Objects > 0 != listed {
 					w.Errorf("health is %+v", h)
 				}
 				proxy.Lift()
-				w.after(10 * time.Minute)
+				w.after(2 * time.Minute)
 				expect(w, told.Texts(), "Added default/a initial 1")
 			})
 		})
