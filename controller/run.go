@@ -45,10 +45,11 @@ type run[T tidings.Object] struct {
 	stale atomic.Pointer[map[string]string]
 	// behind has the versions of the hand-over that are not reached, for start and the housekeeper. dropped
 	// is what is left of it after a question to the server.
-	behind  []unreached[T]
-	dropped atomic.Pointer[[]unreached[T]]
-	askedAt time.Time
-	heldUp  sync.Map
+	behind   []unreached[T]
+	dropped  atomic.Pointer[[]unreached[T]]
+	askedAt  time.Time
+	askAgain time.Duration // after askedAt
+	heldUp   sync.Map
 
 	mu            sync.Mutex // guards the rest
 	started       bool       // calls may begin

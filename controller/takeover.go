@@ -16,6 +16,8 @@ const (
 	// handOverWait bounds the wait of a start for the versions that the last holder of a term has left.
 	// Then the keys that need them wait alone.
 	handOverWait = askAfter
+	// mostAskAgain bounds the time between two questions about such a version, which doubles.
+	mostAskAgain = 5 * time.Minute
 	// crashWait bounds the wait for the server's versions if the last holder has left none. It is
 	// not known whether there were writes, and a quiet collection shows its version once a
 	// minute.
@@ -40,17 +42,16 @@ func (r *run[T]) left() (versions map[string]string, known, has bool) {
 
 // takeOver waits, bounded, until the caches show the writes of the last holder of the term.
 func (r *run[T]) takeOver() {
-	versions, known, has := r.left()
+	left, known, has := r.left()
 	if !has {
 		return
 	}
-	crashed := !known
-	versions, known, r.behind = r.reach(versions, known)
-	if crashed {
-		r.behind = nil // it is not known whether anything was written
+	versions, all, behind := r.reach(left, known)
+	if known && r.c.o.Guard != nil { // after a crash it is not known whether anything was written
+		r.behind = behind
 	}
 	r.barrier.reached(noSlot, versions) // the next owner has to reach them too
-	r.tookOver = known && r.ctx.Err() == nil
+	r.tookOver = all && r.ctx.Err() == nil
 }
 
 // unreached is a version that an informer has not reached in a namespace.
@@ -102,8 +103,8 @@ func (r *run[T]) checkReached(held map[string]string) {
 	for _, u := range r.behind {
 		held[r.c.neededBy(u.follower, u.namespace)] = u.Name()
 	}
-	if len(r.behind) > 0 && time.Since(r.askedAt) >= askAfter {
-		r.askedAt = time.Now()
+	if len(r.behind) > 0 && time.Since(r.askedAt) >= r.askAgain {
+		r.askedAt, r.askAgain = time.Now(), min(max(askAfter, 2*r.askAgain), mostAskAgain) // it may list much
 		behind := slices.Clone(r.behind)
 		r.goes("asker of versions", func() {
 			behind = slices.DeleteFunc(behind, r.isFoundOver)
