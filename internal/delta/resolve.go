@@ -60,9 +60,9 @@ func (r *resolver[T]) run(s *segment[T]) []change.Change[T] {
 			before := r.before(s.events, i, long)
 			switch e.Type {
 			case Set:
-				e.applied = r.set(e, before, span.partition.listed)
+				e.applied = r.set(s, e, before, span.partition.listed)
 			case Merged:
-				e.applied = r.set(e, before, "")
+				e.applied = r.set(s, e, before, "")
 			default:
 				e.applied = r.delete(e, before)
 			}
@@ -96,7 +96,7 @@ func (r *resolver[T]) before(events []entry[T], i int, long bool) state[T] {
 		return r.stateOf(object)
 	}
 	e := &events[earlier]
-	if e.Type == Delete || e.Type == Gone || e.unusable {
+	if e.Type == Delete || e.Type == Gone || e.unusable > 0 {
 		return state[T]{}
 	}
 	return state[T]{e.Object, e.Version, e.UID, true}
@@ -110,7 +110,7 @@ func (r *resolver[T]) stateOf(object T) state[T] {
 
 // set resolves a Set of a key whose partition was listed at a version, and reports whether it
 // led to a change.
-func (r *resolver[T]) set(e *entry[T], before state[T], listed string) bool {
+func (r *resolver[T]) set(s *segment[T], e *entry[T], before state[T], listed string) bool {
 	item := &e.Item
 	d, remembered := r.deletes.get(item.Key)
 	switch {
@@ -119,8 +119,8 @@ func (r *resolver[T]) set(e *entry[T], before state[T], listed string) bool {
 		!before.exists && r.older(item.Version, listed), r.notedAfter(item.Key, item.Version):
 		r.stale++
 		return false
-	case e.unusable:
-		return r.stays(Unusable{item.Key, item.Version, item.UID, e.err}, before)
+	case e.unusable > 0:
+		return r.stays(Unusable{item.Key, item.Version, item.UID, s.errs[e.unusable-1]}, before)
 	}
 	r.unusable.forget(item.Key)
 	if before.exists {

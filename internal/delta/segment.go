@@ -7,16 +7,16 @@ const spareCapacity = 4096
 // entry is a pending event in a run.
 type entry[T any] struct {
 	Type     EventType
-	unusable bool
-	applied  bool // while the run is resolved: the event led to a change
+	applied  bool   // while the run is resolved: the event led to a change
+	unusable uint32 // the place in segment.errs + 1; 0: the state can be used
 	Item[T]
-	err error
 }
 
 // segment is a part of the queue that becomes one batch: a run of events, one Replace, the removal
 // of partitions, or that of some objects. Only the last segment of the queue is added to.
 type segment[T any] struct {
 	events  []entry[T]                 // of a run
+	errs    []error                    // of the states that cannot be used
 	spans   []span                     // of a run: the partitions of its events
 	list    *list[T]                   // of a Replace
 	removal []*partition               // of the removal of partitions
@@ -73,7 +73,12 @@ func (s *segment[T]) unlisted() int {
 func (s *segment[T]) add(p *partition, events []Event[T]) {
 	for i := range events {
 		e := &events[i]
-		s.events = append(s.events, entry[T]{Type: e.Type, unusable: e.Unusable, Item: e.Item, err: e.Err})
+		made := entry[T]{Type: e.Type, Item: e.Item}
+		if e.Unusable {
+			s.errs = append(s.errs, e.Err)
+			made.unusable = uint32(len(s.errs))
+		}
+		s.events = append(s.events, made)
 	}
 	if n := len(s.spans); n > 0 && s.spans[n-1].partition == p {
 		s.spans[n-1].end = len(s.events)
@@ -99,7 +104,7 @@ func (s *segment[T]) recycle() bool {
 		return false
 	}
 	*s = segment[T]{
-		events: emptied(s.events), spans: emptied(s.spans),
+		events: emptied(s.events), errs: emptied(s.errs), spans: emptied(s.spans),
 		marks: emptied(s.marks), tokens: emptied(s.tokens),
 	}
 	return true
