@@ -201,8 +201,7 @@ func tried(t *testing.T) (names []string) {
 // fieldsOf yields the names of the exported numbers of a struct.
 func fieldsOf(of reflect.Type) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
-		for i := range of.NumField() {
-			f := of.Field(i)
+		for f := range of.Fields() {
 			kind := reflect.New(f.Type).Elem()
 			isNumber := kind.CanInt() || kind.CanUint() || kind.CanFloat()
 			if !f.IsExported() || !isNumber || f.Type.PkgPath() != "" && f.Type != reflect.TypeFor[time.Duration]() {
