@@ -9,6 +9,22 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
+// loseFour starts the informer, and sets the server back by the creation of four objects.
+func (w *world) loseFour() {
+	w.Helper()
+	w.haveNamespaces("elsewhere")
+	w.create("a", "1")
+	w.follow().Rewind(true)
+	w.start()
+	w.after(3 * time.Minute)
+	backup := w.server.Snapshot()
+	for i := range 4 {
+		w.create(fmt.Sprintf("lost%d", i), "1")
+	}
+	w.after(time.Second)
+	w.server.Rewind(backup)
+}
+
 // TestP16_ARewindWithinAMoment sets a server back and cuts its connections, as a restart does, once or
 // twice within ten seconds; meanwhile writes elsewhere bring it to the version that was reached.
 func TestP16_ARewindWithinAMoment(t *testing.T) {
@@ -16,18 +32,7 @@ func TestP16_ARewindWithinAMoment(t *testing.T) {
 		for further := range 4 {
 			t.Run(fmt.Sprintf("%d cuts, %d versions beyond the reached one", cuts, further), func(t *testing.T) {
 				property(t, func(w *world) {
-					w.haveNamespaces("elsewhere")
-					w.create("a", "1")
-					l := w.follow()
-					l.Rewind(true)
-					w.start()
-					w.after(3 * time.Minute)
-					backup := w.server.Snapshot()
-					for i := range 4 {
-						w.create(fmt.Sprintf("lost%d", i), "1")
-					}
-					w.after(time.Second)
-					w.server.Rewind(backup)
+					w.loseFour()
 					w.after(7 * time.Second)
 					for i := range 4 + further {
 						w.createIn("elsewhere", fmt.Sprintf("x%d", i), "1")
@@ -52,18 +57,7 @@ func TestP16_ARewindWithinAMoment(t *testing.T) {
 // comes, and a collection that is never quiet.
 func TestP16_ARewindBehindAProxyThatCuts(t *testing.T) {
 	property(t, func(w *world) {
-		w.haveNamespaces("elsewhere")
-		w.create("a", "1")
-		l := w.follow()
-		l.Rewind(true)
-		w.start()
-		w.after(3 * time.Minute)
-		backup := w.server.Snapshot()
-		for i := range 4 {
-			w.create(fmt.Sprintf("lost%d", i), "1")
-		}
-		w.after(time.Second)
-		w.server.Rewind(backup)
+		w.loseFour()
 		for i := range 8 {
 			w.createIn("elsewhere", fmt.Sprintf("x%d", i), "1")
 		}

@@ -23,7 +23,7 @@ type versionless struct {
 	states   map[string][]string // that a handler was told of, by key
 }
 
-// withoutVersions has the property of an informer that holds the first half of the slots.
+// withoutVersions tests an informer that holds the first half of the slots.
 func withoutVersions(t *testing.T, f func(v *versionless)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -80,8 +80,7 @@ func (v *versionless) updateAll(n string) {
 	}
 }
 
-// TestP02_SlotsOfObjectsWithoutVersions has the list of slots that come be old when it arrives, or newer
-// than the watch.
+// TestP02_SlotsOfObjectsWithoutVersions adds slots. Their list arrives late, or the watch lags behind it.
 func TestP02_SlotsOfObjectsWithoutVersions(t *testing.T) {
 	for name, fault := range map[string]struct {
 		verb  string

@@ -78,7 +78,7 @@ func failToListSlots(w *world) {
 	w.gate.set(nil)
 }
 
-// loseAnEnd has the watch of a server that is behind lack the end of an object.
+// loseAnEnd deletes an object while the watch lags, so that no event brings its end.
 func loseAnEnd(w *world) {
 	w.haveNamespaces("lost")
 	_, err := tidings.For[*corev1.Secret](w.factory, tidings.Selection{Namespace: "lost"})

@@ -58,7 +58,7 @@ type view struct {
 	times  [slot.Entries]entryTimes
 	broken error // why the map cannot be read
 
-	foreign      *coordinationv1.Lease // the Lease of another kind that has the name of the map, nil without one
+	foreign      *coordinationv1.Lease // a Lease of the group's name that is no map, as of an election; or nil
 	foreignSince lease.Instant         // when it has changed last
 }
 
@@ -294,8 +294,8 @@ func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
 	}
 }
 
-// observeForeignLocked keeps the Lease of something else, such as an election, that has the name of the map,
-// and returns nil for it: there is no map.
+// observeForeignLocked returns the Lease if it is a map. A Lease of the group's name that is none, as
+// that of an election, is kept in view.foreign, and the result is nil.
 func (g *Group) observeForeignLocked(l *coordinationv1.Lease) *coordinationv1.Lease {
 	before := g.view.foreign
 	g.view.foreign = nil

@@ -159,8 +159,8 @@ func IsExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// MaxRetryAfter is the longest wait, before jitter, that is believed of a server. API servers ask for
-// seconds; who waits for a proxy that asks for more is stale as long.
+// MaxRetryAfter is the longest Retry-After that is honoured, before jitter. API servers ask for seconds.
+// A proxy that asks for hours must not keep a cache stale for hours.
 const MaxRetryAfter = 5 * time.Minute
 
 // RetryAfter returns the wait that the server asked for before the next request, which may be longer

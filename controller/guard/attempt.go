@@ -196,9 +196,9 @@ func (a *attempt) answered(resp *http.Response) {
 	}
 }
 
-// concluded records the outcome that an answer tells. A refusal counts if it is a Status of the API
-// server: the page of a proxy says nothing about the write, but that nobody is at work on it. After a
-// page of an error, and after 502 and 504, somebody may be.
+// concluded records the outcome that an answer shows. A refusal counts if it is a Status of the API
+// server. After the page of a proxy the outcome is unknown: with a 4xx nobody works on the write any
+// more, with a 5xx the server still may.
 func (a *attempt) concluded(code int, got answer) {
 	isError := code >= http.StatusInternalServerError
 	switch {

@@ -73,7 +73,7 @@ func TestLongDelaysDoubleUpToTheDuration(t *testing.T) {
 	} {
 		for seconds, least := range map[int]time.Duration{0: most * 3 / 4, 9: max(most*3/4, 9*time.Second), 3600: 13500 * time.Millisecond} {
 			err := apierrors.NewTooManyRequests("later", seconds)
-			longest := max(most, least*10/9) // a tenth is above what is asked, or below the duration
+			longest := max(most, least*10/9) // the jitter is a tenth
 			if d := times.LongDelay(failures, err); d < least || d > longest {
 				t.Errorf("%v after %d failures and %d s: want %v to %v", d, failures, seconds, least, longest)
 			}

@@ -66,8 +66,8 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	return s.watch()
 }
 
-// rewindOf returns why an answer is that of a server which was set back, or may have been, nil if it is not. was is the
-// change that the check looks at.
+// rewindOf returns an error if an answer shows that the server was set back, or may have been. was is
+// the change that the check looks at.
 func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	h := &s.history
 	if h.goesBack(page.Version) {
@@ -103,7 +103,7 @@ func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 func (r *Reflector[T]) wentBack(ctx context.Context, err error, stream *stream[T]) state[T] {
 	stream.endSpan(ctx, err, true)
 	stream.close()
-	r.history.rewound = errors.Is(err, errRewound) // otherwise the list shows it
+	r.history.rewound = errors.Is(err, errRewound) // if not, the list decides
 	if r.attempts.lists > 1 {                      // no watch has lasted since the last list
 		return r.retry(ctx, err, r.list())
 	}

@@ -42,21 +42,22 @@
 //     useless watches in a row lead to a list. One of them must have begun, or the server must
 //     have told its version: a server that was away is not listed by all its clients at once. If
 //     the next watch is useless too, the list follows at once.
-//  5. checking lists one object to learn the server's version, because a server that was set
-//     back to an older state leaves a watch from a newer version quiet. It follows a watch that
-//     lasted and brought nothing, not even a bookmark; a bookmark older than the reached version;
-//     an event older than the newest, without a newer one after it; ten seconds without
-//     contact before a watch begins; and an end out of order, when the next watch brings a bookmark
-//     or ends in order, or two minutes later, when a watch begins. Contact is an event, a page, an answered check, and the
-//     beginning and the orderly end of a watch. A refusal is no contact: a server that has just started
-//     with an older state refuses requests too. The object is the one that had changed last when
-//     the check became due: of each slot too, because the slot of the very last one may go. If the
-//     server has it in an older state, or in another one at the same version, or has it not and the
-//     watch never brings its end, the server has passed the reached version after it was set back.
-//     Where no bookmark tells what a watch has passed, the next watch is asked to end within five
-//     minutes. If it lasts for four, ends in order and has not brought the end, a second check that
-//     misses the object leads to a list, which shows a new history by older states. A check that fails while a watch runs is made again after half
-//     a minute, then after a minute and so on, or as late as the server asks, when the watch brings
+//  5. checking lists one object to learn the server's version, because a server that was set back
+//     to an older state leaves a watch from a newer version quiet. It follows a watch that lasted
+//     and brought nothing, not even a bookmark; a bookmark older than the reached version; an event
+//     older than the newest, without a newer one after it; ten seconds without contact before a
+//     watch begins; and an end out of order, when the next watch brings a bookmark or ends in
+//     order, or two minutes later, when a watch begins. Contact is an event, a page, an answered
+//     check, and the beginning and the orderly end of a watch. A refusal is no contact: a server
+//     that has just started with an older state refuses requests too. The object is the one that
+//     had changed last when the check became due: of each slot too, because the slot of the very
+//     last one may go. If the server has it in an older state, or in another one at the same
+//     version, or has it not and the watch never brings its end, the server has passed the reached
+//     version after it was set back. Where no bookmark tells what a watch has passed, the next
+//     watch is asked to end within five minutes. If it lasts for four, ends in order and has not
+//     brought the end, a second check that misses the object leads to a list, which shows a new
+//     history by older states. A check that fails while a watch runs is made again after half a
+//     minute, then after a minute and so on, or as late as the server asks, when the watch brings
 //     something: the events of such a watch may be of the new history.
 //  6. backingOff waits: twice as long after each failure, with jitter, and never shorter than the
 //     server's Retry-After, up to 5 minutes. A watch that makes progress resets the wait.

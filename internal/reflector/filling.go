@@ -124,9 +124,9 @@ func (f *filling[T]) lacking() int {
 	return f.lackingLocked().Len()
 }
 
-// Merge waits until the queue has the objects of slots that the Holding has got. They are listed
-// beside the watch; before the first list, which will have them, Merge does not wait. The end of ctx
-// ends the wait alone: the list is made again until it succeeds, the slots have gone or Run has ended.
+// Merge waits until the queue has the objects of slots that were added to the Holding. They are listed
+// beside the watch. Before the first list, which has them too, Merge does not wait. When ctx ends, only
+// the wait ends: the list is made again until it succeeds, the slots have gone or Run has ended.
 // Merge returns a failure that the next list is unlikely to mend, or the eighth in a row.
 func (r *Reflector[T]) Merge(ctx context.Context, slots slot.Set) error {
 	f := &r.filling

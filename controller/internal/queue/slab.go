@@ -11,7 +11,7 @@ type slab[T any] struct {
 	used   int         // the number of values in use
 }
 
-// chunk has the values of chunkSize numbers in a row.
+// chunk holds the values of chunkSize consecutive numbers.
 type chunk[T any] struct {
 	values [chunkSize]T
 	free   []uint16 // the values that were given back

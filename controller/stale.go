@@ -1,0 +1,75 @@
+package controller
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/tidings-go/tidings/internal/written"
+)
+
+// checkStaleness finds the namespaces of informers that have received nothing for longer than
+// MaxStaleness, and wakes the keys for which every informer has what calls need again.
+func (r *run[T]) checkStaleness() {
+	stale := map[string]string{}
+	for _, f := range r.c.all() {
+		for _, namespace := range f.namespaces() {
+			if r.isFollowed(f) && f.isSilent(namespace, r.c.o.MaxStaleness) {
+				stale[r.c.neededBy(f, namespace)] = f.Name()
+			}
+		}
+	}
+	r.checkReached(stale)
+	r.stale.Store(&stale)
+	ready := false
+	r.heldUp.Range(func(namespace, _ any) bool {
+		if r.heldUpBy(namespace.(string)) == "" {
+			r.heldUp.Delete(namespace)
+			ready = true
+		}
+		return true
+	})
+	if ready {
+		r.queue.WakeAll()
+	}
+}
+
+// isHeldUp reports whether no call for a key may begin, because of an informer. checkStaleness wakes the
+// key then.
+func (r *run[T]) isHeldUp(key string) bool {
+	namespace, _ := written.SplitKey(key)
+	if r.heldUpBy(namespace) == "" {
+		return false
+	}
+	r.heldUp.Store(namespace, nil)
+	return true
+}
+
+// heldUpBy returns the name of an informer that holds up the calls for the keys of a namespace: it is out
+// of contact for too long, or it lacks the objects of a namespace that was added. It returns "" without one.
+func (r *run[T]) heldUpBy(namespace string) string {
+	stale := *r.stale.Load()
+	if name := cmp.Or(stale[namespace], stale[""]); name != "" {
+		return name
+	}
+	for _, f := range r.c.all() {
+		if f.isMissing(namespace) {
+			return f.Name()
+		}
+	}
+	return ""
+}
+
+// cutOff returns the namespaces whose keys calls cannot be made for at present, or with caches that are
+// too old; "" is all.
+func (r *run[T]) cutOff() []string {
+	namespaces := slices.Collect(maps.Keys(*r.stale.Load()))
+	for _, f := range r.c.all() {
+		for _, namespace := range f.namespaces() {
+			if f.isCutOff(namespace) {
+				namespaces = append(namespaces, r.c.neededBy(f, namespace))
+			}
+		}
+	}
+	return namespaces
+}
