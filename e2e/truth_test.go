@@ -44,7 +44,7 @@ func startServer(t *testing.T) *apiserver.Server {
 }
 
 // configMaps lists the server's config maps, not from its cache, and compares them with
-// etcd's.
+// etcd's at the same revision: the server itself, and requests that it gave up, write on.
 func configMaps(ctx context.Context, s *apiserver.Server) (follow.State, error) {
 	client, err := kubernetes.NewForConfig(s.Config())
 	if err != nil {
@@ -58,9 +58,14 @@ func configMaps(ctx context.Context, s *apiserver.Server) (follow.State, error) 
 	for _, c := range list.Items {
 		state.Add(&c)
 	}
+	revision, err := strconv.ParseInt(list.ResourceVersion, 10, 64)
+	if err != nil {
+		return nil, err
+	}
 	return state, etcd(s, func(c *clientv3.Client) error {
 		const prefix = "/registry/configmaps/"
-		stored, err := c.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly())
+		stored, err := c.Get(ctx, prefix, clientv3.WithPrefix(), clientv3.WithKeysOnly(),
+			clientv3.WithRev(revision))
 		if err != nil {
 			return err
 		}
