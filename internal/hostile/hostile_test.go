@@ -196,8 +196,8 @@ func (a attack) observe(
 	t *testing.T, server *apisim.Server, begun int, informer subject,
 ) (o outcome) {
 	for _, r := range server.Requests()[begun:] {
-		// The pages of an honest list are one request.
-		if a.match.Verb != "watch" || r.Query.Get("continue") == "" {
+		// The honest pages of a list are one request.
+		if len(r.Faults) > 0 || r.Query.Get("continue") == "" {
 			o.requests++
 		}
 	}
