@@ -40,6 +40,8 @@ type decoder[T Object] interface {
 	stats() DecodingStats
 	// without leaves fields out of the objects. It is called before the first object is decoded.
 	without(paths []string) error
+	// name says that the objects have a kind that was not known.
+	name(schema.GroupVersionKind)
 }
 
 // unmarshalJSON decodes JSON as the API machinery does: field names with their case, whole
@@ -79,9 +81,11 @@ func unmarshalStatus(protobuf bool, data []byte, status *metav1.Status) error {
 
 // typedDecoder decodes into the Go type of an API.
 type typedDecoder[T Object] struct {
-	make       func() T
-	gvk        schema.GroupVersionKind
-	keepKind   bool // metadata keeps the kind of its own under which it is served
+	make func() T
+	gvk  schema.GroupVersionKind // under which the server sends the objects
+	// kind is the one that decoded objects have: that of the resource for metadata, which the server
+	// sends under a kind of its own; nil is none.
+	kind       atomic.Pointer[schema.GroupVersionKind]
 	isProtobuf bool
 	as         string // media type parameters that ask for another form of the object
 	shared     *dedup.Decoder
@@ -112,17 +116,26 @@ func (d *typedDecoder[T]) without(paths []string) error {
 	return err
 }
 
-func newMetadataDecoder(table *Table, sharing Sharing,
-	keepKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
+// newMetadataDecoder returns a decoder of the metadata of the objects of a resource, which get its kind
+// as soon as it is known, unless noKind.
+func newMetadataDecoder(table *Table, sharing Sharing, of Resource,
+	noKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
 	gvk := metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 	make := func() *metav1.PartialObjectMetadata { return new(metav1.PartialObjectMetadata) }
 	d := newTypedDecoder(gvk, make, table, sharing)
-	d.keepKind = keepKind
+	switch {
+	case noKind:
+	case of.Kind != "":
+		d.name(of.groupVersionKind())
+	default:
+		d.name(gvk)
+	}
 	d.as = ";as=%s;g=meta.k8s.io;v=v1"
 	return d
 }
 
-func (d *typedDecoder[T]) wants() schema.GroupVersionKind { return d.gvk }
+func (d *typedDecoder[T]) wants() schema.GroupVersionKind    { return d.gvk }
+func (d *typedDecoder[T]) name(kind schema.GroupVersionKind) { d.kind.Store(&kind) }
 
 func (d *typedDecoder[T]) accept(watch, jsonOnly bool) string {
 	as := d.as
@@ -167,7 +180,7 @@ func (d *typedDecoder[T]) json(data []byte, list schema.GroupVersionKind) (T, er
 	if got := kind.GroupVersionKind(); got.Kind != "" && got != d.gvk {
 		return obj, WrongKind(got, d.gvk)
 	}
-	if list.Empty() || d.keepKind {
+	if list.Empty() || d.kind.Load() != nil {
 		// As with typed clients, items of lists keep the kind they come with. Those of
 		// built-in types come without.
 		d.setKind(obj)
@@ -194,8 +207,8 @@ func (d *typedDecoder[T]) protobuf(message []byte) (T, error) {
 // of metadata.
 func (d *typedDecoder[T]) setKind(obj T) {
 	kind := schema.GroupVersionKind{}
-	if d.keepKind {
-		kind = d.gvk
+	if known := d.kind.Load(); known != nil {
+		kind = *known
 	}
 	obj.GetObjectKind().SetGroupVersionKind(kind)
 }
@@ -233,6 +246,7 @@ func (d *dynamicDecoder) ofItem(list schema.GroupVersionKind) schema.GroupVersio
 }
 
 func (d *dynamicDecoder) wants() schema.GroupVersionKind { return d.gvk }
+func (d *dynamicDecoder) name(schema.GroupVersionKind)   {} // objects say their kind
 func (d *dynamicDecoder) accept(bool, bool) string       { return jsonType }
 
 func (d *dynamicDecoder) stats() DecodingStats {

@@ -40,6 +40,32 @@ func TestResolveAsksTheServer(t *testing.T) {
 	}
 }
 
+// TestKindOfMetadata reads the metadata of a resource whose kind only the server knows: once discovery
+// answers, they have it.
+func TestKindOfMetadata(t *testing.T) {
+	status := http.StatusForbidden
+	client := paths(t, map[string]func(*http.Request) *http.Response{
+		"/apis/example.com/v1": func(*http.Request) *http.Response {
+			return answerOf(status, jsonType, strings.NewReader(`{"resources":[{"name":"planets","kind":"Planet"}]}`))
+		},
+		"/apis/example.com/v1/planets": func(*http.Request) *http.Response {
+			return answeredInJSON(strings.NewReader(`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",` +
+				`"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a","resourceVersion":"3"}}]}`))
+		},
+	})
+	s := NewMetadata(client, Resource{Group: "example.com", Version: "v1", Name: "planets"}, RESTOptions{})
+	for _, want := range []string{"meta.k8s.io/v1 PartialObjectMetadata", "example.com/v1 Planet"} {
+		page, err := s.List(t.Context(), ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m := page.Items[0].Object; m.APIVersion+" "+m.Kind != want {
+			t.Errorf("discovery answers with %d: the metadata has %s %s, want %s", status, m.APIVersion, m.Kind, want)
+		}
+		status = http.StatusOK
+	}
+}
+
 func TestUnusableConfig(t *testing.T) {
 	if _, err := NewClient(nil, nil); err == nil || !strings.Contains(err.Error(), "clientcmd") {
 		t.Errorf("got %v, want an error that says what to do", err)

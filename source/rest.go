@@ -60,9 +60,8 @@ type RESTOptions struct {
 	// without them must not be given to an Update: the server would take it as a request to
 	// remove them. Use a Patch.
 	Drop []string
-	// NoKind leaves the kind, PartialObjectMetadata, out of metadata, as client-go's metadata
-	// client does. Items of lists in JSON keep the kind that they come with. Other sources ignore
-	// the option.
+	// NoKind leaves the kind out of metadata, as client-go's metadata client does. Items of lists in
+	// JSON keep the kind that they come with, PartialObjectMetadata. Other sources ignore the option.
 	NoKind bool
 }
 
@@ -80,6 +79,7 @@ type REST[T Object] struct {
 	// identifiable and identifiableInJSON say that the identity of objects in protobuf, or in
 	// JSON, can be read before they are decoded.
 	identifiable, identifiableInJSON bool
+	needsKind                        bool // the objects do not come with the kind of the resource
 
 	buffer   atomic.Pointer[[]byte] // of the last page, for the next one
 	received atomic.Uint64          // bytes of answers
@@ -123,13 +123,15 @@ func NewDynamic(c *Client, resource Resource, o RESTOptions) *REST[*unstructured
 }
 
 // NewMetadata returns a source of the metadata of the objects of resource. The server leaves
-// out everything else.
+// out everything else. The objects have the kind of the resource, so that an event can regard them: one
+// that resource leaves open is asked for before a list, and until the server has told it they have the
+// kind that it sends, PartialObjectMetadata.
 func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.PartialObjectMetadata] {
 	type object = *metav1.PartialObjectMetadata
 	s := newREST(c, resource, o, func(o RESTOptions, table *Table) decoder[object] {
-		return newMetadataDecoder(table, o.Sharing, !o.NoKind)
+		return newMetadataDecoder(table, o.Sharing, resource, o.NoKind)
 	})
-	s.identifiable, s.identifiableInJSON = true, true
+	s.identifiable, s.identifiableInJSON, s.needsKind = true, true, !o.NoKind
 	return s
 }
 
@@ -200,10 +202,11 @@ func (s *REST[T]) acquire(ctx context.Context) error {
 	}
 }
 
-// resolved returns the resource for a request. It asks the server for the fields that the request
-// needs, except for the next page of a list.
-func (s *REST[T]) resolved(ctx context.Context, op string, nextPage bool,
+// resolved returns the resource for a request with such options. It asks the server for the fields
+// that the request needs, except for the next page of a list.
+func (s *REST[T]) resolved(ctx context.Context, op string, o metav1.ListOptions,
 	onActivity func()) (Resource, error) {
+	nextPage := o.Continue != ""
 	if err := s.acquire(ctx); err != nil {
 		return s.asked, s.fail(op, s.asked, err)
 	}
@@ -216,7 +219,8 @@ func (s *REST[T]) resolved(ctx context.Context, op string, nextPage bool,
 		s.resource.Scope = ScopeUnknown
 	}
 	needsScope := s.options.ClusterScoped || s.options.Namespace != ""
-	if s.resource.Name == "" || s.resource.Scope == ScopeUnknown && needsScope {
+	needed := s.resource.Name == "" || s.resource.Scope == ScopeUnknown && needsScope
+	if needed || isList(o) && !nextPage && s.needsKind && s.resource.Kind == "" {
 		doubted := s.doubted
 		s.doubted = Resource{} // a server without discovery contradicts a mapper once
 		resource, err := s.client.resolve(ctx, s.resource, question{
@@ -224,10 +228,17 @@ func (s *REST[T]) resolved(ctx context.Context, op string, nextPage bool,
 			fits:  func(r Resource) bool { return s.wrongScope(r) == nil },
 			limit: s.options.MaxListBytes,
 		})
-		if err != nil {
+		switch {
+		case err == nil:
+		case needed:
 			return s.resource, err
+		default: // they can be listed without it
+			return s.resource, nil
 		}
 		s.resource = resource
+		if s.needsKind {
+			s.decoder.name(resource.groupVersionKind())
+		}
 		if before := s.found.Swap(&resource); before == nil || *before != resource {
 			s.wrongKind.Store(0)
 		}
@@ -239,6 +250,9 @@ func (s *REST[T]) resolved(ctx context.Context, op string, nextPage bool,
 	}
 	return resource, nil
 }
+
+// isList reports whether a request with such options brings the whole collection, streamed or not.
+func isList(o metav1.ListOptions) bool { return !o.Watch || o.SendInitialEvents != nil }
 
 // wrongScope returns the error of a resource whose scope is not the one of the options.
 func (s *REST[T]) wrongScope(r Resource) error {
@@ -266,11 +280,11 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, 
 	if s.invalid != nil {
 		return request{}, s.fail(op, s.asked, fmt.Errorf("%w: %w", errOptions, s.invalid))
 	}
-	resource, err := s.resolved(ctx, op, o.Continue != "", onActivity)
+	resource, err := s.resolved(ctx, op, o, onActivity)
 	if err != nil {
 		return request{}, err
 	}
-	if !o.Watch || o.SendInitialEvents != nil {
+	if isList(o) {
 		s.listed.Store(&resource.Name)
 	} else if listed := s.listed.Load(); listed != nil && *listed != resource.Name {
 		return request{}, s.fail(op, resource, apierrors.NewResourceExpired(fmt.Sprintf(

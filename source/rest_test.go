@@ -84,7 +84,7 @@ func TestRequestsAskWhatKubernetesDocuments(t *testing.T) {
 		answerWith(200, "application/json", `{"kind":"PodList","apiVersion":"v1","metadata":{"resourceVersion":"5"},"items":[]}`)(w, r)
 	})
 	typed := NewTyped(client, pods, newPod, RESTOptions{Namespace: "default", Labels: "app=web", Fields: "metadata.name=a"})
-	metadata := NewMetadata(client, Resource{Group: "apps", Version: "v1", Name: "deployments"}, RESTOptions{})
+	metadata := NewMetadata(client, Resource{Group: "apps", Version: "v1", Name: "deployments", Kind: "Deployment"}, RESTOptions{})
 	ctx := t.Context()
 	call := func(_ any, err error) {
 		t.Helper()

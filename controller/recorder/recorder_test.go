@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/recorder"
@@ -53,6 +54,32 @@ func recorded(t *testing.T, server *apisim.Server) []eventsv1.Event {
 		all = append(all, *object.(*eventsv1.Event))
 	}
 	return all
+}
+
+// TestEventsOfMetadata records an event of what an informer of metadata holds: it regards the object.
+func TestEventsOfMetadata(t *testing.T) {
+	record(t, func(t *testing.T, server *apisim.Server, r *recorder.Recorder) {
+		_, err := server.Create(t.Context(), &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}})
+		fatal(t, err)
+		factory, err := tidings.NewFactory(server.Config(), tidings.FactoryOptions{})
+		fatal(t, err)
+		informer, err := tidings.Metadata(factory, corev1.SchemeGroupVersion.WithResource("configmaps"),
+			tidings.Selection{})
+		fatal(t, err)
+		fatal(t, factory.Start(t.Context()))
+		fatal(t, factory.WaitForSync(t.Context()))
+		a, err := informer.Lister().Get("default/a")
+		fatal(t, err)
+		r.Eventf(a, nil, "Normal", "Done", "Finish", "done")
+		r.Close()
+		events := recorded(t, server)
+		if len(events) != 1 || events[0].Regarding.Kind != "ConfigMap" || events[0].Regarding.APIVersion != "v1" ||
+			events[0].Regarding.UID != a.UID {
+			t.Errorf("recorded was %+v", events)
+		}
+		fatal(t, factory.Shutdown(t.Context()))
+	})
 }
 
 func TestEvents(t *testing.T) {
