@@ -300,6 +300,43 @@ func TestC12_LongCalls(t *testing.T) {
 	})
 }
 
+// TestC12_WhyAKeyWaits has every state in which keys wait for a worker.
+func TestC12_WhyAKeyWaits(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, name := range []string{"x", "y", "z"} {
+			create(w, configMap("a", name))
+		}
+		gate := make(chan bool)
+		c := newController(w, options{Workers: 2}, func(context.Context, request) (controller.Result, error) {
+			<-gate
+			return controller.Result{}, nil
+		})
+		stop := start(w, c)
+		time.Sleep(time.Second)
+		why := func() string {
+			synctest.Wait()
+			h := c.Health()
+			return h.Oldest + ": " + h.WaitingBecause
+		}
+		if got, want := why(), "a/z: all 2 workers run calls, the one of a/x for "; !strings.HasPrefix(got, want) {
+			t.Errorf("%q, want %q", got, want)
+		}
+		fatal(t, c.SetWorkers(3))
+		synctest.Wait()
+		create(w, configMap("b", "w"))
+		time.Sleep(time.Second)
+		if got := why(); !strings.HasPrefix(got, "b/w: all 3 workers run calls") {
+			t.Errorf("with three workers: %q", got)
+		}
+		close(gate)
+		time.Sleep(time.Second)
+		if got := why(); got != ": " {
+			t.Errorf("without queued keys: %q", got)
+		}
+		fatal(t, stop())
+	})
+}
+
 // TestC12_Loops: a controller that answers each of its own writes with another one. There are enough
 // keys for some events to come while their call ends.
 func TestC12_Loops(t *testing.T) {

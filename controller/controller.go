@@ -293,7 +293,7 @@ func (c *Controller[T]) begin(ctx context.Context, term Term) (*run[T], error) {
 func (c *Controller[T]) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	dropped := uint64(bandsOf(c.running.queue.Stats()).sum())
+	dropped := uint64(bandsOf(c.running.queue.Stats()).Sum())
 	c.count(func(h *Health) { h.Added += dropped })
 	c.running, c.last = nil, err
 	c.closeSlots()

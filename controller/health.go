@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -49,8 +50,11 @@ type Health struct {
 	// BackingOff is the number of keys that wait after an error.
 	BackingOff int `json:"backingOff,omitempty"`
 	// Oldest is the key that has been queued for the longest time, and Waiting that time.
-	Oldest  string          `json:"oldest,omitempty"`
-	Waiting metav1.Duration `json:"waiting,omitzero"`
+	// WaitingBecause says why no worker has taken it: the controller makes no calls, all workers run
+	// one, the calls of its flow leave one worker to the others, or a worker is about to take it.
+	Oldest         string          `json:"oldest,omitempty"`
+	Waiting        metav1.Duration `json:"waiting,omitzero"`
+	WaitingBecause string          `json:"waitingBecause,omitempty"`
 	// Flows are the ten flows with the most queued keys.
 	Flows []Flow `json:"flows,omitempty"`
 	// Running are up to ten calls that run, the longest first. RunningCalls is the number of all
@@ -115,7 +119,8 @@ type Bands struct {
 	Background int `json:"background"`
 }
 
-func (b Bands) sum() int { return b.Changes + b.Requeues + b.Background }
+// Sum is the number of queued keys in all bands.
+func (b Bands) Sum() int { return b.Changes + b.Requeues + b.Background }
 
 // Flow is a flow of keys that share the workers.
 type Flow struct {
@@ -201,7 +206,7 @@ func (c *Controller[T]) Health() Health {
 	if r != nil {
 		r.describe(&h)
 	}
-	h.Added += h.Waits.Count() + uint64(h.Queued.sum())
+	h.Added += h.Waits.Count() + uint64(h.Queued.Sum())
 	c.count(func(figures *Health) {
 		c.added = max(c.added, h.Added) // a key that a worker takes at this moment is in neither
 		h.Added = c.added
@@ -239,8 +244,27 @@ func (r *run[T]) describe(h *Health) {
 			h.Running = append(h.Running, Running{k.Key, metav1.Duration{Duration: k.For}})
 		}
 	}
+	h.WaitingBecause = h.whyWaiting(s.Limited)
 	h.Parked = r.barrier.describe(r.queue.Keys(queue.Parked, listed))
 	h.Fights, h.Looping = r.rewritten()
+}
+
+// whyWaiting returns the reason why no worker has taken the oldest key. limited says that the calls of its
+// flow leave a worker to others.
+func (h *Health) whyWaiting(limited bool) string {
+	switch {
+	case h.Oldest == "":
+		return ""
+	case h.State != StateRunning:
+		return fmt.Sprintf("the controller is %s", h.State)
+	case h.RunningCalls >= h.Workers && len(h.Running) > 0:
+		longest := h.Running[0]
+		return fmt.Sprintf("all %d workers run calls, the one of %s for %v", h.Workers, longest.Key,
+			longest.For.Round(time.Second))
+	case limited:
+		return "the calls of its flow leave one worker to the keys of others"
+	}
+	return "a worker is about to take it"
 }
 
 // staleNames returns the names of the informers that are out of contact for too long, with the namespace

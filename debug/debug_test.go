@@ -173,6 +173,12 @@ func TestProblemsOfHealth(t *testing.T) {
 		"has not returned from c/d": ofController(func(c *controller.Health) {
 			c.Running = []controller.Running{{Key: "c/d", For: metav1.Duration{Duration: time.Hour}}}
 		}),
+		"a/b has been queued for the longest time, of 3 keys: all are busy": ofController(func(c *controller.Health) {
+			c.Queued.Changes, c.Oldest, c.Waiting.Duration, c.WaitingBecause = 3, "a/b", time.Hour, "all are busy"
+		}),
+		"makes no calls for some keys: it waits for [pods.v1 in namespace b]": ofController(func(c *controller.Health) {
+			c.WaitingFor = []string{"pods.v1 in namespace b"}
+		}),
 		"a function has failed for a/b": ofController(func(c *controller.Health) { c.Mappings = []controller.MappingFailure{{Object: "a/b"}} }),
 		"data.value of a/x is changed in turn by the calls of a/b (me) and by others (you)": ofController(func(c *controller.Health) {
 			c.Fights = []controller.Rewrite{{

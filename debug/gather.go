@@ -130,7 +130,7 @@ func (h *Handler) sample() map[string]sample {
 	controllers, _, _ := h.controllers()
 	for _, of := range controllers {
 		c := of.health
-		queued := c.Queued.Changes + c.Queued.Requeues + c.Queued.Background
+		queued := c.Queued.Sum()
 		all["controller "+c.Name] = sample{
 			"calls": float64(c.Calls), "errors": float64(c.Errors), "queued": float64(queued),
 		}

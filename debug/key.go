@@ -180,7 +180,7 @@ func (h *Handler) keyControllers(key string) (found []KeyController) {
 			add(p.Key == key, p.Since, fmt.Sprintf("is held back until %s shows its write of %s, version %s",
 				p.Informer, p.Object, p.Version))
 		}
-		add(c.Oldest == key, now().Add(-c.Waiting.Duration), "has been queued for the longest time")
+		add(c.Oldest == key, now().Add(-c.Waiting.Duration), "has been queued for the longest time: "+c.WaitingBecause)
 		for _, f := range c.Fights {
 			add(f.Key == key || f.Object == key, f.Since, "fights: "+fightText(f))
 		}

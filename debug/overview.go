@@ -153,7 +153,7 @@ func (h *Handler) controllerRow(c controller.Health) ControllerRow {
 	name := "controller " + c.Name
 	row := ControllerRow{
 		Health: c, Calls: h.sampler.rates(name, "calls"), Queue: h.sampler.values(name, "queued"),
-		Queued: c.Queued.Changes + c.Queued.Requeues + c.Queued.Background,
+		Queued: c.Queued.Sum(),
 	}
 	row.Rate = row.Calls.Last()
 	return row

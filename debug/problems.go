@@ -23,6 +23,8 @@ const (
 	handlerBehind = 5 * time.Second
 	// parkedFor is a long time for a cache to show a write.
 	parkedFor = 5 * time.Second
+	// queuedFor is a long time for a key to wait for a worker.
+	queuedFor = time.Minute
 )
 
 // Problem is a present problem.
@@ -87,6 +89,13 @@ func controllerProblems(c controller.Health, now time.Time) (found []Problem) {
 		add(time.Time{}, "is %s: it waits for %v", c.State, c.WaitingFor)
 	case c.Ended != "":
 		add(time.Time{}, "has ended: %s", c.Ended)
+	}
+	if c.State == controller.StateRunning && len(c.WaitingFor) > 0 {
+		add(time.Time{}, "makes no calls for some keys: it waits for %v", c.WaitingFor)
+	}
+	if c.Waiting.Duration > queuedFor {
+		add(now.Add(-c.Waiting.Duration), "%s has been queued for the longest time, of %s: %s", c.Oldest,
+			counted(c.Queued.Sum(), "key", "keys"), c.WaitingBecause)
 	}
 	if c.BackingOff > 0 {
 		add(c.LastErrorAt, "%s after an error; the last one, of %s: %s",

@@ -236,6 +236,9 @@ func TestC04_OneFlowLeavesAWorker(t *testing.T) {
 		runs("loud/0", "loud/1")
 		time.Sleep(alone - time.Second)
 		runs()
+		if st := q.Stats(); st.Oldest != "loud/2" || !st.Limited {
+			t.Errorf("stats %+v, want that the flow of loud/2 leaves a worker to others", st)
+		}
 		time.Sleep(time.Second)
 		runs("loud/2")
 		q.Add("quiet/1", Ask[int]{})

@@ -19,6 +19,8 @@ type Stats struct {
 	// are empty and 0 if no key is queued.
 	Oldest  string
 	Waiting time.Duration
+	// Limited reports whether Oldest waits though a worker is free: its flow holds all others.
+	Limited bool
 	// Flows are the ten flows with the most queued keys.
 	Flows []FlowStats
 }
@@ -40,7 +42,7 @@ type KeyStats struct {
 func (q *Queue[R]) Stats() Stats {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	now := q.now()
+	now, owner := q.now(), (*flow)(nil)
 	st := Stats{
 		Queued: q.s.queued, Running: q.s.lists[Running].length, Parked: q.s.lists[Parked].length,
 		BackingOff: q.s.lists[BackingOff].length,
@@ -56,15 +58,17 @@ func (q *Queue[R]) Stats() Stats {
 			}
 			e := q.s.entries.at(band.first)
 			if waiting := time.Duration(now - e.since); st.Oldest == "" || waiting > st.Waiting {
-				st.Oldest, st.Waiting = e.key, waiting
+				st.Oldest, st.Waiting, owner = e.key, waiting, f
 			}
 		}
 	}
 	for i, since := range q.s.promoted {
 		if waiting := time.Duration(now - since); waiting > st.Waiting {
-			st.Oldest, st.Waiting = q.s.entries.at(i).key, waiting
+			e := q.s.entries.at(i)
+			st.Oldest, st.Waiting, owner = e.key, waiting, e.flow
 		}
 	}
+	st.Limited = owner != nil && !q.s.ready.contains(owner)
 	slices.SortFunc(st.Flows, func(a, b FlowStats) int {
 		return cmp.Or(cmp.Compare(b.Queued, a.Queued), cmp.Compare(a.Name, b.Name))
 	})

@@ -26,8 +26,8 @@ func (s *sheet) controller(f *debug.ControllerFigures) {
 		s.add("waits for %s", strings.Join(h.WaitingFor, ", "))
 	}
 	if h.Oldest != "" {
-		s.link(keyLink(h.Oldest), "%s has been queued for the longest time, %s", h.Oldest,
-			view.Short(h.Waiting.Duration))
+		s.link(keyLink(h.Oldest), "%s has been queued for the longest time, %s: %s", h.Oldest,
+			view.Short(h.Waiting.Duration), h.WaitingBecause)
 	}
 	s.rewrites(fightsHeading, h.Fights)
 	s.rewrites(loopsHeading, h.Looping)
