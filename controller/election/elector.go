@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
 	"runtime/pprof"
 	"sync"
 	"sync/atomic"
@@ -179,8 +180,19 @@ func (e *Elector) callOnNewLeader(ctx context.Context) {
 			return
 		}
 		if e.o.OnNewLeader != nil && (!called || holder != last) {
-			e.o.OnNewLeader(holder)
+			e.name(holder)
 		}
 		last, called = holder, true
 	}
+}
+
+// name calls OnNewLeader. Its panic is logged, as it has nothing to do with the term.
+func (e *Elector) name(holder string) {
+	defer func() {
+		if value := recover(); value != nil {
+			e.log.Error("OnNewLeader panicked", "holder", holder, "panic", fmt.Sprint(value),
+				"stack", string(debug.Stack()))
+		}
+	}()
+	e.o.OnNewLeader(holder)
 }

@@ -152,7 +152,9 @@ func TestOnNewLeaderNamesEachHolder(t *testing.T) {
 		o := options("b")
 		o.OnNewLeader = func(identity string) {
 			name, _, _ := strings.Cut(identity, "_")
-			named = append(named, name)
+			if named = append(named, name); name == "a" {
+				panic("of the first holder")
+			}
 		}
 		a := t.start(options("a"), 0)
 		t.term(a, 0)

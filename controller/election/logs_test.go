@@ -22,7 +22,9 @@ func TestLogs(t *testing.T) {
 		return o
 	}
 	bubble(t, func(w *world) {
-		c := w.start(logged("a"), 0)
+		o := logged("a")
+		o.OnNewLeader = func(string) { panic("a test") }
+		c := w.start(o, 0)
 		w.term(c, 0)
 		failing := w.server.Inject(by("a", ""), apisim.Refuse(http.StatusServiceUnavailable, 0))
 		time.Sleep(duration / 2)

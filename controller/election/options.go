@@ -33,7 +33,7 @@ type Options struct {
 	Grace time.Duration
 	// OnNewLeader is called with each new holder that the Lease names, "" if it has none. Calls
 	// come one after another; holders that were replaced meanwhile are left out. Run does not wait
-	// for them. nil calls nothing.
+	// for them, and a panic is logged. nil calls nothing.
 	OnNewLeader func(identity string)
 	// Logger receives lines about terms and failures; nil is slog.Default().
 	Logger *slog.Logger
