@@ -119,7 +119,9 @@ func (r *run[T]) isFoundOver(u unreached[T]) bool {
 	ctx, cancel := context.WithTimeout(r.ctx, askAfter)
 	defer cancel()
 	gvr := u.resource()
-	newest, err := r.c.o.Guard.Newest(ctx, gvr, u.namespace)
+	newest, err := written.Newest(u, u.namespace, func() (string, error) {
+		return r.c.o.Guard.Newest(ctx, gvr, u.namespace)
+	})
 	if err != nil {
 		return false
 	}
@@ -175,7 +177,10 @@ func (r *run[T]) newest() (versions map[string]string, known bool) {
 		}
 		version, err := "", error(nil)
 		for _, namespace := range namespaces { // each tells the version of the whole server
-			if version, err = r.c.o.Guard.Newest(ctx, gvr, namespace); err == nil {
+			version, err = written.Newest(f, namespace, func() (string, error) {
+				return r.c.o.Guard.Newest(ctx, gvr, namespace)
+			})
+			if err == nil {
 				break
 			}
 		}

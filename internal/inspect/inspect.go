@@ -44,7 +44,8 @@ type Informer interface {
 	// SuspectWatch reports that a consistent read has shown another state of an object than is
 	// cached: the watch is begun anew, unless it has just begun. version and uid are those of the
 	// cached state if that was cached before the read and is later than the state that the read has
-	// shown, and "" otherwise.
+	// shown, and "" otherwise. A version without a UID is one that was reached before the read, and is
+	// later than that of the collection.
 	SuspectWatch(key, version, uid string)
 	// Version returns the version that the whole cache reflects.
 	Version() string

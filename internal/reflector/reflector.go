@@ -33,7 +33,7 @@ type Reflector[T any] struct {
 	handingOn lock
 	filling   filling[T]
 	running   atomic.Pointer[stream[T]]  // the running watch, or the last one
-	suspected atomic.Pointer[lastChange] // a read has shown an older state of it; nil for none
+	suspected atomic.Pointer[lastChange] // a read has shown an older state of it, or of the collection; nil for none
 	sharding  atomic.Bool                // the server has honoured the last shard selector of a list
 
 	// The rest outlives a state. Only the goroutine of Run uses it.

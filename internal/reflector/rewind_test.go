@@ -334,6 +334,16 @@ func TestDoubtBeginsTheWatchAnew(t *testing.T) {
 			during: func(r *Reflector[object], _ *script) { r.SuspectWatch("a", "3", "uid-a") }, // too early for the watch to end
 			queue:  []string{replaced5, "push 6: set b@6", "push 7: delete a@7", "bookmark 8", "push 21: set b@21"},
 		},
+		"of another history of the collection, while a young watch goes on": {
+			answers: []answer{listed(sendsAfter(25*time.Second, "*6")), lookedAt("4", ""), streamed(sends("=4"))},
+			during:  func(r *Reflector[object], _ *script) { r.SuspectWatch("x", "5", "") },
+			pass:    time.Minute, queue: []string{replaced5, "bookmark 6", "replace 4, new history:"},
+		},
+		"of this history of the collection": {
+			answers: []answer{listed(sendsAfter(25*time.Second, "*6"), sendsAfter(time.Minute, "~b@7")), lookedAt("6", "")},
+			during:  func(r *Reflector[object], _ *script) { r.SuspectWatch("x", "5", "") },
+			pass:    2 * time.Minute, queue: []string{replaced5, "bookmark 6", "push 7: set b@7"},
+		},
 		"of this history": {
 			answers: []answer{listed(sendsAfter(25*time.Second, "~b@6")), lookedAt("20", "+a@7"), watched("6")},
 			during:  suspects(30*time.Second, "3"),

@@ -50,10 +50,7 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 	if (h.version == "" || h.version == "0") && !s.afterList || s.filling.needsList() {
 		return s.list()
 	}
-	if older := s.suspected.Swap(nil); older != nil {
-		h.suspect()
-		h.doubted = *older
-	}
+	s.takeDoubt()
 	if h.suspectRewind && h.failedChecks < mostChecks {
 		return &checking[T]{Reflector: s.Reflector}
 	}
@@ -102,6 +99,8 @@ func (s *watching[T]) step(ctx context.Context) state[T] {
 			return s.wentBack(ctx, passedError(h.absent.key, h.absent.was, h.version), s.stream)
 		case h.cut && !s.stream.bookmark.IsZero():
 			h.suspect()
+			return &checking[T]{s.Reflector, s.stream}
+		case !s.stream.bookmark.IsZero() && s.takeDoubt():
 			return &checking[T]{s.Reflector, s.stream}
 		case h.mustCheckAgain():
 			return &checking[T]{s.Reflector, s.stream}

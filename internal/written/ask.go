@@ -28,12 +28,18 @@ func (w Write) Ask(
 		Resource: gvr.GroupResource(), Namespace: namespace, Name: name, UID: types.UID(w.UID),
 		Version: w.Version, Gone: w.Gone, Unknown: w.Unknown,
 	}
-	before, uid, known := by.Received(w.Object)
+	before := shownBy(by, w.Object)
 	a.resolved, err = server.Resolve(ctx, gvr, asked)
 	a.Settled = a.resolved.Settled
-	if got := a.resolved; err == nil && known && name != "" && !got.Gone && got.Version != "" &&
-		!Reaches(got.Version, before) {
-		by.SuspectWatch(w.Object, before, uid)
+	switch got := a.resolved; {
+	case err != nil || got.Settled:
+	case name == "" || got.Gone:
+		before.compare(got.Version)
+	default:
+		before.compareObject(got.Version, string(got.UID))
+		if w.IsAnswer() && !Reaches(got.Version, w.Version) { // the server has lost the write
+			by.SuspectWatch(w.Object, w.Version, w.UID)
+		}
 	}
 	if err != nil || w.Unknown || a.Settled {
 		return a, err
@@ -64,6 +70,7 @@ func IsNew(
 	namespace string,
 ) (bool, error) {
 	labels, fields := by.Selectors()
+	reached, _ := by.Reached(namespace)
 	stored, cached := 0, 0
 	for o, err := range server.Objects(ctx, gvr, namespace, labels, fields) {
 		if err != nil {
@@ -75,6 +82,10 @@ func IsNew(
 		key := source.Key(o.Namespace, o.Name)
 		version, uid, ok := by.Received(key)
 		if !ok || uid != string(o.UID) || !Reaches(version, o.ResourceVersion) {
+			return false, nil
+		}
+		if !Reaches(o.ResourceVersion, version) && Reaches(reached, version) {
+			by.SuspectWatch(key, version, uid)
 			return false, nil
 		}
 		if _, _, ok := by.Cached(key); ok {

@@ -40,7 +40,8 @@ type Cache interface {
 	// Keys yields the keys of all cached objects.
 	Keys() iter.Seq[string]
 	// SuspectWatch reports that a consistent read has shown another state of an object than is
-	// cached: one before version, which is that of an object with a UID, or a later one for "".
+	// cached: one before version, which is that of an object with a UID, or a later one for "". Without
+	// a UID, the version of the collection is before version.
 	SuspectWatch(key, version, uid string)
 }
 
@@ -69,6 +70,12 @@ func Of(w *guard.Write, epoch time.Time) Write {
 		made.Until = w.Sent.Add(conflictWait).Sub(epoch)
 	}
 	return made
+}
+
+// IsAnswer reports whether Version is that of the object in the answer to the write.
+func (w *Write) IsAnswer() bool {
+	_, name := SplitKey(w.Object)
+	return name != "" && w.Version != "" && !w.Gone && !w.Unknown && !w.Conflict
 }
 
 // SplitKey returns the namespace and the name of a key.

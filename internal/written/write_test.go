@@ -4,6 +4,7 @@ import (
 	"errors"
 	"iter"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,8 +17,9 @@ type fakeCache struct {
 	version, uid string // "" without the object
 	selects      bool
 	over         error
-	foreign      bool   // the object is in a slot of another process
-	undecodable  string // the version of its present state, if that cannot be decoded
+	foreign      bool      // the object is in a slot of another process
+	doubts       *[]string // the calls of SuspectWatch; nil does not record them
+	undecodable  string    // the version of its present state, if that cannot be decoded
 }
 
 func (c fakeCache) Selects() bool                      { return c.selects }
@@ -43,7 +45,11 @@ func (c fakeCache) Holds(string, string) bool { return !c.foreign }
 
 func (c fakeCache) Keys() iter.Seq[string] { return slices.Values([]string{"shop/x"}) }
 
-func (c fakeCache) SuspectWatch(string, string, string) {}
+func (c fakeCache) SuspectWatch(key, version, uid string) {
+	if c.doubts != nil {
+		*c.doubts = append(*c.doubts, strings.Join([]string{key, version, uid}, " "))
+	}
+}
 
 var errStopped = errors.New("stopped")
 

@@ -1,0 +1,68 @@
+package written
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller/guard"
+)
+
+// TestAnswersOfAnotherHistory asks about writes a server that was set back: what cannot be true in the
+// history of the cache is told to it, and nothing else.
+func TestAnswersOfAnotherHistory(t *testing.T) {
+	server := apisim.Start(t)
+	if _, err := server.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
+		t.Fatal(err)
+	}
+	made, err := server.Create(t.Context(), &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := made.(*corev1.ConfigMap)
+	asker, err := guard.New(server.Config(), guard.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	version, uid, later := x.ResourceVersion, string(x.UID), x.ResourceVersion+"0"
+	holds := fakeCache{reached: version, version: version, uid: uid}
+	update := Write{Object: "shop/x", UID: uid, Version: version}
+	unknown := Write{Object: "shop/x", Unknown: true}
+	for name, test := range map[string]struct {
+		write Write
+		cache fakeCache
+		want  string
+	}{
+		"the cached state":              {write: unknown, cache: holds},
+		"a later one":                   {write: unknown, cache: fakeCache{reached: "1", version: "1", uid: uid}},
+		"an earlier one":                {unknown, fakeCache{reached: later, version: later, uid: uid}, "shop/x " + later + " " + uid},
+		"another object at its version": {unknown, fakeCache{reached: version, version: version, uid: "2"}, "shop/x " + version + " 2"},
+		"the written state":             {write: update, cache: fakeCache{reached: "1"}},
+		"one before the written state":  {Write{Object: "shop/x", UID: uid, Version: later}, fakeCache{reached: "1"}, "shop/x " + later + " " + uid},
+		"one before that of a conflict": {write: Write{Object: "shop/x", UID: uid, Version: later, Conflict: true}, cache: fakeCache{reached: "1"}},
+		"no object":                     {write: Write{Object: "shop/y", UID: "3", Gone: true}, cache: fakeCache{reached: "1"}},
+		"no object, and an earlier version": {Write{Object: "shop/y", UID: "3", Gone: true}, fakeCache{reached: later},
+			"shop/y " + later + " "},
+		"a collection":             {write: Write{Object: "shop/"}, cache: holds},
+		"a collection before that": {Write{Object: "shop/"}, fakeCache{reached: later, version: version, uid: uid}, "shop/ " + later + " "},
+		"an earlier object in a collection": {Write{Object: "shop/", Version: version},
+			fakeCache{reached: later, version: later, uid: uid}, fmt.Sprintf("shop/ %s  shop/x %s %s", later, later, uid)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var doubts []string
+			test.cache.doubts = &doubts
+			if _, err := test.write.Ask(t.Context(), asker, test.cache, corev1.SchemeGroupVersion.WithResource("configmaps")); err != nil {
+				t.Fatal(err)
+			}
+			slices.Sort(doubts)
+			if got := strings.Join(doubts, " "); got != test.want {
+				t.Errorf("the cache was told %q, want %q", got, test.want)
+			}
+		})
+	}
+}
