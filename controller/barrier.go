@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/queue"
@@ -34,6 +36,8 @@ type barrier[T tidings.Object] struct {
 	ledger
 	asked  []string // the keys that the server is to be asked about
 	newest newestVersions
+	// answered has the newest versions of answers to writes, by resource, whoever follows it.
+	answered map[schema.GroupResource]string
 	open   int                    // the number of writes that do not show
 	openIn map[int]map[string]int // of these, the number by the slot of the call, and by key
 }
@@ -54,6 +58,7 @@ type change struct {
 func newBarrier[T tidings.Object]() *barrier[T] {
 	b := &barrier[T]{epoch: time.Now(), timer: time.NewTimer(0)}
 	b.newest, b.openIn = newestVersions{}, map[int]map[string]int{}
+	b.answered = map[schema.GroupResource]string{}
 	b.timer.Stop()
 	b.asks = make(chan struct{}, 1)
 	b.keys, b.objects = map[string]*pending{}, map[objectID]*awaited{}
@@ -104,6 +109,11 @@ func (b *barrier[T]) record(
 	for i := range came {
 		of[came[i].objectID] = append(of[came[i].objectID], &came[i])
 	}
+	for i := range writes {
+		if w := &writes[i]; !w.Unknown && !w.Conflict {
+			b.answered[w.Resource] = newer(b.answered[w.Resource], w.Version)
+		}
+	}
 	for _, f := range followers() { // under the lock: forget comes before or after
 		for i := range writes {
 			if f.holds(writes[i].Resource) {
@@ -114,6 +124,13 @@ func (b *barrier[T]) record(
 	}
 	b.drop(p)
 	b.setTimer()
+}
+
+// answeredIn returns the newest version that the calls have written to a resource, "" for none.
+func (b *barrier[T]) answeredIn(r schema.GroupResource) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.answered[r]
 }
 
 // awaitedOf returns the entry for a write.

@@ -55,6 +55,51 @@ func TestC03_CreatedAndDeletedInOneCall(t *testing.T) {
 	})
 }
 
+// TestC03_ASecondaryThatIsAddedLater: its cache is behind what calls wrote before, and what they write while
+// the server is asked about its type.
+func TestC03_ASecondaryThatIsAddedLater(t *testing.T) {
+	for name, of := range map[string]func(controller.Secondary[*corev1.ConfigMap]) secondary{
+		"optional": secondary.Optional,
+		"required": func(s secondary) secondary { return s },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				create(w, configMap("a", "x"))
+				delayWatches(w, "secrets", 500*time.Millisecond)
+				secrets := informer[*corev1.Secret](w)
+				fatal(t, w.factory.Start(w.ctx))
+				fatal(t, secrets.WaitForSync(w.ctx))
+				written, isAdded, stale := 0, false, 0
+				c := newController(w, options{}, func(ctx context.Context, r request) (controller.Result, error) {
+					if isAdded && controller.Read(ctx, secrets).Len() != written {
+						stale++
+					}
+					if written == 3 {
+						return controller.Result{}, nil
+					}
+					written++
+					_, err := w.client.CoreV1().Secrets("a").Create(ctx, secret("a", fmt.Sprint("s", written)), createNow)
+					return controller.Result{RequeueAfter: time.Second}, err
+				})
+				stop := start(w, c)
+				synctest.Wait()
+				fatal(t, c.AddSecondary(of(controller.Reads[*corev1.ConfigMap](secrets))))
+				isAdded = true
+				c.Enqueue("a/x")
+				time.Sleep(20 * time.Second)
+				synctest.Wait()
+				if written != 3 || stale > 0 {
+					t.Errorf("after %d writes, %d calls have not read those before", written, stale)
+				}
+				if h := c.Health(); h.Calls != 5 && h.Calls != 4 {
+					t.Errorf("%d calls", h.Calls)
+				}
+				fatal(t, stop())
+			})
+		})
+	}
+}
+
 // TestC03_LastFinalizer: the answer to the write that removes the last finalizer has the version
 // before the write.
 func TestC03_LastFinalizer(t *testing.T) {

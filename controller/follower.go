@@ -36,6 +36,9 @@ type follower[T tidings.Object] struct {
 	resolved atomic.Pointer[source.Resource]
 	listed   atomic.Uint64
 	asking   atomic.Bool
+	// admitted is set once its cache is known to show what was written before it could be read, or keys
+	// are held back until it does.
+	admitted atomic.Bool
 	// subscribe adds the handler that queues keys.
 	subscribe func(r *run[T]) (*tidings.Registration, error)
 	failures  *failures
@@ -100,14 +103,17 @@ func (f *follower[T]) resolveAnew(ctx context.Context) bool {
 	return true
 }
 
-// resource returns the informer's resource, under the name that it reads at present; empty until it
-// is resolved.
+// resource returns the informer's resource, under the name that it reads at present; empty before its cache
+// can be read.
 func (f *follower[T]) resource() schema.GroupVersionResource {
-	known := f.resolved.Load()
-	if known == nil {
+	present, known := f.Resource(), f.resolved.Load()
+	switch {
+	case known != nil:
+		return known.GroupVersion().WithResource(cmp.Or(present.Name, known.Name))
+	case !f.informer.HasSynced() || present.Name == "":
 		return schema.GroupVersionResource{}
 	}
-	return known.GroupVersion().WithResource(cmp.Or(f.Resource().Name, known.Name))
+	return present.GroupVersion().WithResource(present.Name)
 }
 
 // namespaces returns the namespaces that the informer watches separately; "" for a watch of all.

@@ -139,6 +139,7 @@ func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
 	if _, err := c.all()[0].resolve(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	c.all()[0].admitted.Store(true)
 	return r
 }
 

@@ -159,6 +159,7 @@ func (r *run[T]) start() error {
 		if err := r.join(f, false); err != nil {
 			return err
 		}
+		f.admitted.Store(true) // no call could read it before
 	}
 	for _, f := range r.c.all() {
 		r.checkFollower(f) // the server may have been set back since the last run

@@ -19,8 +19,12 @@ func (r *run[T]) checkStaleness() {
 			}
 		}
 	}
+	admitted := r.admit()
 	r.checkReached(stale)
 	r.stale.Store(&stale)
+	for _, f := range admitted {
+		f.admitted.Store(true)
+	}
 	ready := false
 	r.heldUp.Range(func(namespace, _ any) bool {
 		if r.heldUpBy(namespace.(string)) == "" {
@@ -53,11 +57,38 @@ func (r *run[T]) heldUpBy(namespace string) string {
 		return name
 	}
 	for _, f := range r.c.all() {
-		if f.isMissing(namespace) {
+		if f.isMissing(namespace) || !f.admitted.Load() && len(r.lacking(f)) > 0 {
 			return f.Name()
 		}
 	}
 	return ""
+}
+
+// lacking returns the versions that calls have written before the cache of an informer could be read, and
+// that it may not show.
+func (r *run[T]) lacking(f *follower[T]) (behind []unreached[T]) {
+	version := r.barrier.answeredIn(f.resource().GroupResource())
+	if version == "" {
+		return nil
+	}
+	for _, namespace := range f.namespaces() {
+		if u := (unreached[T]{f, namespace, version}); !u.isOver() {
+			behind = append(behind, u)
+		}
+	}
+	return behind
+}
+
+// admit returns the informers whose caches can be read since the last check, and adds what they lack to
+// the versions that hold up calls.
+func (r *run[T]) admit() (admitted []*follower[T]) {
+	for _, f := range r.c.all() {
+		if !f.admitted.Load() && !f.resource().Empty() {
+			admitted = append(admitted, f)
+			r.behind = append(r.behind, r.lacking(f)...)
+		}
+	}
+	return admitted
 }
 
 // cutOff returns the namespaces whose keys calls cannot be made for at present, or with caches that are

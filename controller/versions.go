@@ -81,10 +81,17 @@ func (b *barrier[T]) withoutVersion() (keys []string) {
 
 // raise sets the version of a part, if the new one is later, or the known one is no number.
 func raise(versions map[string]string, part, version string) {
-	known := versions[part]
+	if version != "" {
+		versions[part] = newer(versions[part], version)
+	}
+}
+
+// newer returns a version if it is later than a known one, or if the known one is no number.
+func newer(known, version string) string {
 	_, isNumber := delta.CompareDecimal(known, known)
 	order, ok := delta.CompareDecimal(version, known)
 	if version != "" && (!isNumber || ok && order > 0) {
-		versions[part] = version
+		return version
 	}
+	return known
 }
