@@ -38,8 +38,8 @@ type barrier[T tidings.Object] struct {
 	newest newestVersions
 	// answered has the newest versions of answers to writes, by resource, whoever follows it.
 	answered map[schema.GroupResource]string
-	open   int                    // the number of writes that do not show
-	openIn map[int]map[string]int // of these, the number by the slot of the call, and by key
+	open     int                    // the number of writes that do not show
+	openIn   map[int]map[string]int // of these, the number by the slot of the call, and by key
 }
 
 // change is a new state of an object, which leads to a call of a key.
