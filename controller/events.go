@@ -7,6 +7,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/fielddiff"
+	"github.com/tidings-go/tidings/internal/written"
 )
 
 // changed queues the key of a changed object of the controller.
@@ -48,7 +49,7 @@ func changeOf[T, S tidings.Object](f *follower[T], e tidings.Event[S]) change {
 // ignores reports whether an update needs no call.
 func (r *run[T]) ignores(f *follower[T], before, after T) (ignored bool) {
 	ignore := r.c.o.Ignore
-	if ignore == nil || before.GetUID() != after.GetUID() ||
+	if ignore == nil || written.Another(before.GetUID(), after.GetUID()) ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) {
 		return false
 	}
@@ -65,7 +66,7 @@ func (r *run[T]) ignores(f *follower[T], before, after T) (ignored bool) {
 // failures no longer count. It compares the generation; for a type without one, a change of more
 // than the status counts.
 func (r *run[T]) asksAnew(key string, before, after T) bool {
-	if before.GetUID() != after.GetUID() || before.GetGeneration() != after.GetGeneration() {
+	if written.Another(before.GetUID(), after.GetUID()) || before.GetGeneration() != after.GetGeneration() {
 		return true
 	}
 	if after.GetGeneration() != 0 || r.queue.Failures(key) == 0 {

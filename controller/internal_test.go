@@ -47,20 +47,23 @@ func TestC06_Lives(t *testing.T) {
 		cached []string // the UID of the cached object
 		want   next
 	}{
-		"there was and is nothing":        {nil, nil, nil, nothing},
-		"the first call":                  {nil, nil, []string{"1"}, theState},
-		"another call":                    {[]string{"1"}, nil, []string{"1"}, theState},
-		"the handler is behind":           {[]string{"1"}, nil, nil, laterEnd},
-		"a replacement is yet to come":    {[]string{"1"}, nil, []string{"2"}, laterEnd},
-		"deleted":                         {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, nil, theEnd},
-		"deleted and made anew":           {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, []string{"2"}, theEnd},
-		"replaced":                        {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "2")}, []string{"2"}, theEnd},
-		"replaced twice":                  {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "2"), replaced("2", "3")}, []string{"3"}, theEnd},
-		"another one was deleted":         {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("2")}, []string{"1"}, theState},
-		"it left the selection, and came": {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, []string{"1"}, theState},
-		"without UIDs, deleted":           {[]string{""}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, nil, theEnd},
-		"without UIDs, made anew":         {[]string{""}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, []string{""}, theEnd},
-		"without UIDs, there":             {[]string{""}, nil, []string{""}, theState},
+		"there was and is nothing":         {nil, nil, nil, nothing},
+		"the first call":                   {nil, nil, []string{"1"}, theState},
+		"another call":                     {[]string{"1"}, nil, []string{"1"}, theState},
+		"the handler is behind":            {[]string{"1"}, nil, nil, laterEnd},
+		"a replacement is yet to come":     {[]string{"1"}, nil, []string{"2"}, laterEnd},
+		"deleted":                          {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, nil, theEnd},
+		"deleted and made anew":            {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, []string{"2"}, theEnd},
+		"replaced":                         {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "2")}, []string{"2"}, theEnd},
+		"replaced twice":                   {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "2"), replaced("2", "3")}, []string{"3"}, theEnd},
+		"another one was deleted":          {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("2")}, []string{"1"}, theState},
+		"it left the selection, and came":  {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, []string{"1"}, theState},
+		"without UIDs, deleted":            {[]string{""}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, nil, theEnd},
+		"without UIDs, made anew":          {[]string{""}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, []string{""}, theEnd},
+		"a UID that is not known, there":   {[]string{"1"}, nil, []string{""}, theState},
+		"a UID that is not known, deleted": {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, nil, theEnd},
+		"a UID that is not known, changed": {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "")}, []string{""}, theState},
+		"without UIDs, there":              {[]string{""}, nil, []string{""}, theState},
 	} {
 		l := newLives[*corev1.ConfigMap]()
 		for _, uid := range o.called {

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/written"
 )
 
 // lives records the objects that calls were made for, so that the end of each is one call (C6).
@@ -56,7 +57,7 @@ func (l *lives[T]) begin(key string, cached func() (T, bool)) (T, next) {
 	switch {
 	case ended:
 		return last, theEnd
-	case called && (!ok || object.GetUID() != earlier.uid):
+	case called && (!ok || written.Another(object.GetUID(), earlier.uid)):
 		return object, laterEnd
 	}
 	if !ok {
@@ -71,13 +72,13 @@ func (l *lives[T]) begin(key string, cached func() (T, bool)) (T, next) {
 // changed records the last state of an object whose end an event reports. It reports whether it
 // did: a call may wait for that state.
 func (l *lives[T]) changed(key string, e tidings.Event[T]) bool {
-	if e.Type == tidings.Added || e.Type == tidings.Updated && e.Old.GetUID() == e.New.GetUID() {
+	if e.Type == tidings.Added || e.Type == tidings.Updated && !written.Another(e.Old.GetUID(), e.New.GetUID()) {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	earlier, called := l.called[key]
-	if !called || earlier.uid != e.Old.GetUID() {
+	if !called || written.Another(earlier.uid, e.Old.GetUID()) {
 		return false
 	}
 	l.ended[key] = e.Old

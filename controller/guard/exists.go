@@ -34,7 +34,8 @@ func (g *Guard) Exists(
 		return false, fmt.Errorf("guard: cannot learn whether %s %s/%s exists: %w",
 			gvr.Resource, last.GetNamespace(), last.GetName(), err)
 	}
-	return found.uid == string(last.GetUID()), nil
+	uid := string(last.GetUID())
+	return uid == "" || found.uid == "" || found.uid == uid, nil
 }
 
 // Selected reports whether a list with a label and a field selector shows the object of a write.

@@ -58,7 +58,7 @@ func (w Write) Ask(
 		selected, err = server.Selected(ctx, gvr, asked, labels, fields)
 		a.Settled = err == nil && !selected
 	default:
-		a.Settled = cached && version == a.resolved.Version && (w.UID == "" || uid == w.UID)
+		a.Settled = cached && version == a.resolved.Version && !Another(uid, w.UID)
 	}
 	return a, err
 }
@@ -81,7 +81,7 @@ func IsNew(
 		}
 		key := source.Key(o.Namespace, o.Name)
 		version, uid, ok := by.Received(key)
-		if !ok || uid != string(o.UID) || !Reaches(version, o.ResourceVersion) {
+		if !ok || Another(uid, string(o.UID)) || !Reaches(version, o.ResourceVersion) {
 			return false, nil
 		}
 		if !Reaches(o.ResourceVersion, version) && Reaches(reached, version) {

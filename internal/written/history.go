@@ -20,7 +20,7 @@ func shownBy(by Cache, object string) shown {
 // compareObject tells the cache if a later read has shown a state of the object that its history cannot have.
 func (s shown) compareObject(version, uid string) {
 	order, ok := delta.CompareDecimal(version, s.version)
-	if ok && (order < 0 || order == 0 && uid != "" && s.uid != "" && uid != s.uid) {
+	if ok && (order < 0 || order == 0 && Another(uid, s.uid)) {
 		s.by.SuspectWatch(s.object, s.version, s.uid)
 	}
 }

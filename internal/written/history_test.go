@@ -42,6 +42,7 @@ func TestAnswersOfAnotherHistory(t *testing.T) {
 		"a later one":                   {write: unknown, cache: fakeCache{reached: "1", version: "1", uid: uid}},
 		"an earlier one":                {unknown, fakeCache{reached: later, version: later, uid: uid}, "shop/x " + later + " " + uid},
 		"another object at its version": {unknown, fakeCache{reached: version, version: version, uid: "2"}, "shop/x " + version + " 2"},
+		"a UID that is not known":       {write: unknown, cache: fakeCache{reached: version, version: version}},
 		"the written state":             {write: update, cache: fakeCache{reached: "1"}},
 		"one before the written state":  {Write{Object: "shop/x", UID: uid, Version: later}, fakeCache{reached: "1"}, "shop/x " + later + " " + uid},
 		"one before that of a conflict": {write: Write{Object: "shop/x", UID: uid, Version: later, Conflict: true}, cache: fakeCache{reached: "1"}},

@@ -109,10 +109,10 @@ func (w *Write) Held(by Cache, now time.Duration) bool {
 	case w.Gone && w.UID == "":
 		return !cached || shown
 	case w.Gone:
-		return (!cached || uid != w.UID) && (w.Version == "" || shown)
+		return (!cached || Another(uid, w.UID)) && (w.Version == "" || shown)
 	case w.Conflict && now >= w.Until:
 		return true
-	case w.Conflict && w.UID != "" && (!cached || uid != w.UID):
+	case w.Conflict && w.UID != "" && (!cached || Another(uid, w.UID)):
 		return true // the request was for an object that the cache shows no more
 	case w.Conflict && w.UID != "" && w.Version == "":
 		return false
@@ -146,6 +146,10 @@ func (w *Write) Replaces(earlier *Write) bool {
 		!w.Unknown && !earlier.Unknown && w.Gone == earlier.Gone &&
 		w.Conflict == earlier.Conflict && (w.Gone || Reaches(w.Version, earlier.Version))
 }
+
+// Another reports whether two UIDs are those of different objects. One that is empty is not known: a
+// transform may have removed it.
+func Another[S ~string](a, b S) bool { return a != "" && b != "" && a != b }
 
 // Reaches reports whether a version is another one or later. Versions that are not decimal
 // have no order: then nothing is waited for.
