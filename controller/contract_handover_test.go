@@ -13,6 +13,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/slot"
 )
 
 // logsStates is a function that logs the state of each object.
@@ -52,6 +53,45 @@ func TestC03_ATermHoldsItsKeysUntilTheHandOverShows(t *testing.T) {
 		lag.Lift()
 		time.Sleep(time.Minute)
 		log.expect(t, "2")
+		fatal(t, stop())
+	})
+}
+
+// TestS2_ASlotIsHeldUntilItsHandOverShows has the caches of one of two slots lag behind the last owner for
+// long; the other one is served.
+func TestS2_ASlotIsHeldUntilItsHandOverShows(t *testing.T) {
+	inWorld(t, func(w *world) {
+		first := create(w, withState(configMap("a", "x"), "1"))
+		create(w, withState(configMap("b", "y"), "other"))
+		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespaces: []string{"a", "b"}})
+		fatal(t, err)
+		var log calls
+		s := controller.NewSlots(controller.ByNamespace)
+		c := control(w, i, options{Slots: s}, logsStates(&log))
+		stop := start(w, c)
+		s.Begin(newTerm())
+		fatal(t, s.Warm(w.ctx, slot.All()))
+		lag := w.server.Inject(apisim.Match{Verb: "watch", Namespace: "a"}, apisim.Lag())
+		w.server.CutConnections()
+		time.Sleep(time.Second)
+		second := update(w, withState(first, "2"))
+		given := owned(slotsOf("a", "b"))
+		for n := range given {
+			given[n].Versions["configmaps in a"] = second.ResourceVersion
+		}
+		s.Serve(given)
+		time.Sleep(5 * time.Minute)
+		log.expect(t, "other")
+		if h := c.Health(); h.SlotsExpected != slotsOf("a").String() {
+			t.Errorf("expected are %q", h.SlotsExpected)
+		}
+		lag.Lift()
+		time.Sleep(time.Minute)
+		if got := slices.Compact(log.take()); !slices.Equal(got, []string{"2"}) {
+			t.Errorf("calls: %q", got)
+		}
+		_, err = s.Drain(w.ctx, slotsOf("a", "b"))
+		fatal(t, err)
 		fatal(t, stop())
 	})
 }

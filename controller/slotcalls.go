@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/tidings-go/tidings/internal/slot"
@@ -72,11 +73,11 @@ func (s *slotCalls) noteUnknown(owned []slot.Owned) {
 	}
 }
 
-// opened ends a wait. It opens the slots that are still part of the wait, and returns them.
-func (s *slotCalls) opened(w *opening) (slots slot.Set) {
+// opened ends a wait for some of its slots. It opens those that are still part of the wait, and returns them.
+func (s *slotCalls) opened(w *opening, some slot.Set) (slots slot.Set) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n := range w.slots.Slots() {
+	for n := range some.Slots() {
 		if s.opening[n] == w {
 			s.opening[n] = nil
 			slots.Add(n)
@@ -84,6 +85,13 @@ func (s *slotCalls) opened(w *opening) (slots slot.Set) {
 	}
 	s.open = s.open.Union(slots)
 	return slots
+}
+
+// isOpening reports whether slots are still part of a wait.
+func (s *slotCalls) isOpening(w *opening) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Contains(s.opening[:], w)
 }
 
 // close prevents further calls for slots. It reports false if the versions of one of them are not

@@ -252,19 +252,42 @@ func (r *run[T]) serve(owned []slot.Owned) {
 	}
 }
 
-// open waits until the caches have reached the versions of slots, and calls each of their keys once.
+// open waits until the caches have reached the versions of slots, or the server says that they cannot, and
+// calls each of their keys once. Caches that are behind hold up the slots that need them.
 func (r *run[T]) open(w *opening) {
-	versions, known, _ := r.reach(w.versions, w.versions != nil)
-	if w.versions == nil && known {
-		for n := range w.slots.Slots() {
-			r.barrier.reached(n, versions) // the next owner has to reach them too
+	versions, known, behind := r.reach(w.versions, w.versions != nil)
+	if w.versions == nil {
+		behind = nil // after a crash it is not known whether anything was written
+		if known {
+			for n := range w.slots.Slots() {
+				r.barrier.reached(n, versions) // the next owner has to reach them too
+			}
+			r.c.slots.know(w.slots)
 		}
-		r.c.slots.know(w.slots)
 	}
-	if r.ctx.Err() != nil {
+	asked, again := time.Now(), askAfter
+	for r.ctx.Err() == nil {
+		if time.Since(asked) >= again {
+			behind = slices.DeleteFunc(behind, r.isFoundOver)
+			asked, again = time.Now(), min(2*again, mostAskAgain)
+		}
+		behind = slices.DeleteFunc(behind, unreached[T].isOver)
+		held := slot.Set{}
+		for _, u := range behind {
+			held = held.Union(r.c.slotsOf(r.c.neededBy(u.follower, u.namespace)))
+		}
+		r.callMoved(r.c.slots.opened(w, w.slots.Minus(held)))
+		if !r.c.slots.isOpening(w) || !pause(r.ctx) {
+			return
+		}
+	}
+}
+
+// callMoved calls each key of slots that have been opened.
+func (r *run[T]) callMoved(slots slot.Set) {
+	if slots.IsEmpty() {
 		return
 	}
-	slots := r.c.slots.opened(w)
 	add := func(key string) {
 		if n, ok := r.c.slotOf(r, key); ok && slots.Has(n) {
 			r.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Moved}})

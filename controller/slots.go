@@ -254,8 +254,9 @@ func (s *Slots) Warm(ctx context.Context, slots slot.Set) error {
 	return nil
 }
 
-// Serve begins to call the keys of slots, each of them once, as soon as the caches have reached the
-// versions. The wait is bounded as at the beginning of an election's term.
+// Serve begins to call the keys of slots, each of them once, as soon as the caches that they need have
+// reached the versions, or the server says that they cannot. Without versions, those that the server has
+// are waited for, a second at most.
 func (s *Slots) Serve(owned []slot.Owned) {
 	s.mu.Lock()
 	for _, o := range owned {
