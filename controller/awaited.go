@@ -23,6 +23,7 @@ type awaited struct {
 	at         time.Duration // the time at which it was recorded
 	sent       time.Duration // the time at which it was sent
 	shown      bool          // no wait: the cache shows it, or need not show it
+	held       bool          // the cache has shown it; it may go back to another history
 	echoed     bool          // its event has come, or does not come any more
 	hasVersion bool          // the version of its event is recorded
 	asked      bool          // the server had to be asked for its outcome

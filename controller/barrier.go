@@ -204,6 +204,10 @@ func (b *barrier[T]) show(w *awaited) {
 // look settles a write that the cache shows at the time now. The end of an object does not show
 // before the earlier writes of the object: a cache without it may yet show them.
 func (b *barrier[T]) look(w *awaited, now time.Duration) {
+	if w.held && !w.echoed && !w.Held(w.by, now) { // the cache follows another history of the server
+		w.shown, w.held = false, false
+		b.count(w, 1)
+	}
 	if !w.shown {
 		if !w.Held(w.by, now) || w.Gone && b.follows(w) {
 			return
@@ -218,6 +222,7 @@ func (b *barrier[T]) look(w *awaited, now time.Duration) {
 			b.shows(w, reached)
 		}
 		b.measure(w, now)
+		w.held = true
 	}
 	b.show(w)
 }
@@ -404,8 +409,37 @@ func (b *barrier[T]) settle(key string, answers []answer) bool {
 	return false
 }
 
-// forget drops the writes that wait for a cache. The cache shows another history of the server,
-// or is no longer followed. forget returns the keys that are no longer held back.
+// doubt has the server asked about the writes that wait for a cache, which follows another history of the
+// server: some may have been made in the one before. It returns the keys that are no longer held back.
+func (b *barrier[T]) doubt(by cache) (wake []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.newest)
+	clear(b.answered)
+	for key, p := range b.keys {
+		wasHeld := p.open > 0
+		for w := range p.writes() {
+			if w.by == by {
+				b.look(w, b.now())
+			}
+			if w.by == by && !w.shown {
+				w.Unknown, w.Conflict, w.Until, w.echoed = true, false, b.now(), true
+			}
+		}
+		switch {
+		case p.parked && p.open > 0:
+			b.plan(p)
+		case p.parked && wasHeld:
+			wake = append(wake, key)
+		}
+		b.drop(p)
+	}
+	b.setTimer()
+	return wake
+}
+
+// forget drops the writes that wait for a cache that is no longer followed. It returns the keys that are no
+// longer held back.
 func (b *barrier[T]) forget(by cache) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -303,8 +303,7 @@ func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
 		return false
 	}
 	if f.wentBack() {
-		r.barrier.forgetVersions()
-		r.wake(r.barrier.forget(f))
+		r.wake(r.barrier.doubt(f))
 		all = true
 	}
 	if f.resolved.Load() != nil && f.informer.Health().Lists != f.listed.Load() &&

@@ -47,13 +47,6 @@ func (b *barrier[T]) reached(slot int, versions map[string]string) {
 	}
 }
 
-// forgetVersions forgets the versions that were written, as the server has another history.
-func (b *barrier[T]) forgetVersions() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	clear(b.newest)
-}
-
 // shows records a version at which a write shows.
 func (b *barrier[T]) shows(w *awaited, version string) {
 	namespace, _ := written.SplitKey(w.Object)

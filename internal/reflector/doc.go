@@ -69,7 +69,7 @@
 // has had two bookmarks, that is the wait of an earlier watch, and at least four minutes. Only waits
 // for the stream are timed, not those for the queue (P15). A list is ended when it brings nothing for
 // [Options.MaxSilence], and so is a watch that does not begin. [Reflector.SuspectWatch] closes a watch
-// that is known to be behind.
+// that is known to be behind; when the next one is behind too, the collection is listed.
 //
 // # Slots
 //

@@ -41,7 +41,8 @@ type Reflector[T any] struct {
 	history  history
 	server   server
 	attempts attempts
-	listed   bool   // a list was handed on
+	listed   bool // a list was handed on
+	mistrust mistrust
 	emptied  bool   // later, the queue was told that the server has no such resource
 	counted  int    // objects of the running list that health counts
 	removes  uint64 // of slots, up to which forgetGone has looked

@@ -321,6 +321,19 @@ func TestDoubtBeginsTheWatchAnew(t *testing.T) {
 			answers: []answer{listed(sendsAfter(25*time.Second, "*6")), watched("6")}, during: suspects(30*time.Second, ""),
 			check: unless(func(h health.Watch) bool { return !errors.Is(h.LastError, errSuspected) }),
 		},
+		"of two watches in a row": {
+			answers: []answer{
+				listed(sendsAfter(25*time.Second, "*6")), watched("6", sendsAfter(25*time.Second, "*7")), streamed(sends("+b@7 =9"), sendsAfter(25*time.Second, "*10")),
+				watched("10"),
+			},
+			during: func(r *Reflector[object], s *script) {
+				for range 3 {
+					suspects(31*time.Second, "")(r, s)
+				}
+			},
+			pass: 2 * time.Minute, queue: []string{replaced5, "bookmark 6", "bookmark 7", "replace 9: b@7", "bookmark 10"},
+			check: unless(func(h health.Watch) bool { return h.Lists != 2 }),
+		},
 		"of another history": {
 			answers: []answer{listed(sendsAfter(25*time.Second, "~b@6")), lookedAt("20", "+a@2"), streamed(sends("+a@2 =20"))},
 			during:  suspects(30*time.Second, "3"), queue: []string{replaced5, "push 6: set b@6", "replace 20, new history: a@2"},

@@ -1,13 +1,45 @@
 package reflector
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // errSuspected is a watch that was ended by SuspectWatch.
 var errSuspected = tornError("the server has shown another state than its watch, " +
 	"which may be that of a server that lags: the watch is begun anew")
 
-// leastWatched is the least age of a watch that SuspectWatch ends.
-const leastWatched = 30 * time.Second
+const (
+	// leastWatched is the least age of a watch that SuspectWatch ends.
+	leastWatched = 30 * time.Second
+	// leastMistrusted is the least time between two lists because of watches that were suspected.
+	leastMistrusted = 5 * time.Minute
+)
+
+// errMistrusted means that a new watch has not shown what reads have shown. The server may have been set
+// back, so that it never does.
+var errMistrusted = errors.New("two watches in a row have not brought a state that the server has shown")
+
+// mistrust counts the watches in a row that SuspectWatch has ended.
+type mistrust struct {
+	watches int
+	listed  time.Time // because of them
+}
+
+func (m *mistrust) watchEnded(err error) {
+	if m.watches++; !errors.Is(err, errSuspected) {
+		m.watches = 0
+	}
+}
+
+// demandsList reports whether a list is due, in the place of another watch.
+func (m *mistrust) demandsList() bool {
+	if m.watches < 2 || time.Since(m.listed) < leastMistrusted {
+		return false
+	}
+	*m = mistrust{listed: time.Now()}
+	return true
+}
 
 // SuspectWatch reports that a consistent read has shown another state of the object of a key than
 // the watch has brought. The watch ends, unless it began less than half a minute ago, and is begun
@@ -15,7 +47,8 @@ const leastWatched = 30 * time.Second
 // version, which was cached before the read, the server may have been set back, and is checked
 // before the next watch, or while the watch goes on once it has brought a bookmark. Without a uid, the
 // version of the collection is before version, which was reached before the read. version and uid are
-// "" otherwise. It may be called from any goroutine.
+// "" otherwise. When the next watch is suspected too, the collection is listed. It may be called from any
+// goroutine.
 func (r *Reflector[T]) SuspectWatch(key, version, uid string) {
 	if version != "" {
 		doubt := lastChange{key: key, version: version, uid: uid}

@@ -34,6 +34,7 @@ const (
 
 // opening asks for a watch from the last version. Out of it lead:
 //
+//	two watches were suspected        → a list
 //	the watch begins                  → watching
 //	it begins, and a rewind may be    → checking, with the watch
 //	a rewind may be                   → checking, before the watch begins
@@ -51,6 +52,9 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 		return s.list()
 	}
 	s.takeDoubt()
+	if s.mistrust.demandsList() {
+		return s.wentBack(ctx, errMistrusted, nil)
+	}
 	if h.suspectRewind && h.failedChecks < mostChecks {
 		return &checking[T]{Reflector: s.Reflector}
 	}
@@ -139,6 +143,7 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream
 		stream.endSpan(ctx, err, true)
 		stream.close()
 	}
+	r.mistrust.watchEnded(err)
 	switch w.cause {
 	case finished:
 		r.server.lastContact = time.Now()

@@ -1,6 +1,10 @@
 package written
 
-import "github.com/tidings-go/tidings/internal/delta"
+import (
+	"cmp"
+
+	"github.com/tidings-go/tidings/internal/delta"
+)
 
 // shown is what a cache shows before the server is asked about an object.
 type shown struct {
@@ -20,8 +24,12 @@ func shownBy(by Cache, object string) shown {
 // compareObject tells the cache if a later read has shown a state of the object that its history cannot have.
 func (s shown) compareObject(version, uid string) {
 	order, ok := delta.CompareDecimal(version, s.version)
-	if ok && (order < 0 || order == 0 && Another(uid, s.uid)) {
+	before, passed := delta.CompareDecimal(version, s.reached)
+	switch {
+	case ok && (order < 0 || order == 0 && Another(uid, s.uid)):
 		s.by.SuspectWatch(s.object, s.version, s.uid)
+	case ok && order > 0 && passed && before < 0 && !s.by.Selects(): // nothing has changed it up to reached
+		s.by.SuspectWatch(s.object, s.reached, cmp.Or(uid, s.uid))
 	}
 }
 

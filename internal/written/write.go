@@ -104,7 +104,7 @@ func (w *Write) Held(by Cache, now time.Duration) bool {
 		return false
 	}
 	version, uid, cached := by.Received(w.Object)
-	shown := cached && Reaches(version, w.Version) || Reaches(reached, w.Version)
+	shown := cached && Reaches(version, w.Version) || Reaches(reached, w.Version) && !w.isLost(by)
 	switch {
 	case w.Gone && w.UID == "":
 		return !cached || shown
@@ -123,6 +123,15 @@ func (w *Write) Held(by Cache, now time.Duration) bool {
 	return shown
 }
 
+// isLost reports whether a cache has an older state than the write has made, and has reached its version: the
+// server was set back between the two.
+func (w *Write) isLost(by Cache) bool {
+	reached, ok := w.Reached(by)
+	version, _, cached := by.Received(w.Object)
+	order, isNumber := delta.CompareDecimal(version, w.Version)
+	return ok && cached && isNumber && order < 0 && !by.Selects() && Reaches(reached, w.Version)
+}
+
 // Due returns when a wait that began at since has taken so long that the server is asked. A write
 // may bring no event: then the server is asked earlier.
 func (w *Write) Due(by Cache, since time.Duration) time.Duration {
@@ -130,7 +139,7 @@ func (w *Write) Due(by Cache, since time.Duration) time.Duration {
 	switch {
 	case w.Unknown, w.Conflict:
 		return w.Until
-	case name == "":
+	case name == "", w.isLost(by):
 		return since + hiddenWait
 	case by.Selects() && !w.Gone:
 		if _, _, cached := by.Received(w.Object); !cached {
