@@ -57,8 +57,8 @@ func (w Write) Ask(
 		labels, fields := by.Selectors()
 		selected, err = server.Selected(ctx, gvr, asked, labels, fields)
 		a.Settled = err == nil && !selected
-	default:
-		a.Settled = cached && version == a.resolved.Version && !Another(uid, w.UID)
+	default: // the object may be another one
+		a.Settled = cached && version == a.resolved.Version && !Another(uid, string(a.resolved.UID))
 	}
 	return a, err
 }

@@ -13,9 +13,9 @@ import (
 	"github.com/tidings-go/tidings/controller/guard"
 )
 
-// TestAnswersOfAnotherHistory asks about writes a server that was set back: what cannot be true in the
-// history of the cache is told to it, and nothing else.
-func TestAnswersOfAnotherHistory(t *testing.T) {
+// withObject returns a guard for a server with the object shop/x.
+func withObject(t *testing.T) (*guard.Guard, *corev1.ConfigMap) {
+	t.Helper()
 	server := apisim.Start(t)
 	if _, err := server.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}}); err != nil {
 		t.Fatal(err)
@@ -24,11 +24,17 @@ func TestAnswersOfAnotherHistory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x := made.(*corev1.ConfigMap)
 	asker, err := guard.New(server.Config(), guard.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
+	return asker, made.(*corev1.ConfigMap)
+}
+
+// TestAnswersOfAnotherHistory asks about writes a server that was set back: what cannot be true in the
+// history of the cache is told to it, and nothing else.
+func TestAnswersOfAnotherHistory(t *testing.T) {
+	asker, x := withObject(t)
 	version, uid, later := x.ResourceVersion, string(x.UID), x.ResourceVersion+"0"
 	holds := fakeCache{reached: version, version: version, uid: uid}
 	update := Write{Object: "shop/x", UID: uid, Version: version}
@@ -67,5 +73,17 @@ func TestAnswersOfAnotherHistory(t *testing.T) {
 				t.Errorf("the cache was told %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// TestAnotherObjectInItsPlace: the cache shows what the server has, which is another object than the written
+// one, at an earlier version.
+func TestAnotherObjectInItsPlace(t *testing.T) {
+	asker, x := withObject(t)
+	w := Write{Object: "shop/x", UID: "2", Version: x.ResourceVersion + "0"}
+	holds := fakeCache{reached: x.ResourceVersion, version: x.ResourceVersion, uid: string(x.UID)}
+	a, err := w.Ask(t.Context(), asker, holds, corev1.SchemeGroupVersion.WithResource("configmaps"))
+	if err != nil || !a.Settled {
+		t.Errorf("the write is settled: %v, %v", a.Settled, err)
 	}
 }
