@@ -1,11 +1,13 @@
 package controller_test
 
 import (
-	"context"
 	"fmt"
+	"iter"
 	"math/rand/v2"
-	"strconv"
+	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,19 +15,27 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/seeds"
 )
 
-var randomSeeds = seeds.New("controller", "TestC00_RandomWorlds", 100)
+var (
+	randomSeeds = seeds.New("controller", "TestC00_RandomWorlds", 20)
 
-// TestC00_RandomWorlds has two controllers that write to the same objects and to objects that
-// they own, while objects are changed, deleted and created again, requests fail, and controllers
-// restart. Each call is checked, and at the end the states that the last calls have read.
+	configMapsOf = corev1.SchemeGroupVersion.WithResource("configmaps")
+	secretsOf    = corev1.SchemeGroupVersion.WithResource("secrets")
+	accountsOf   = corev1.SchemeGroupVersion.WithResource("serviceaccounts")
+	nodesOf      = corev1.SchemeGroupVersion.WithResource("nodes")
+)
+
+// TestC00_RandomWorlds has two controllers of the same objects, with secondaries of every kind, that write in
+// every way, while objects change and go, namespaces, secondaries and definitions come and go, the server is
+// set back, requests fail in several ways at once, and controllers restart. Each call is checked, and at the
+// end what the last calls have read.
 func TestC00_RandomWorlds(t *testing.T) {
 	for seed := range randomSeeds.All() {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -37,9 +47,20 @@ func TestC00_RandomWorlds(t *testing.T) {
 // randomWorld is a world with random changes and faults.
 type randomWorld struct {
 	*world
+	dynamic  dynamic.Interface
 	keys     []string
 	faults   []*apisim.Injection
 	subjects []*subject
+	quiet    atomic.Bool // calls only read
+	selects  bool        // the objects are selected by a label
+	divided  bool        // informers are of several namespaces
+	rewinds  bool        // the server is set back
+	snapshot *apisim.Snapshot
+
+	configMaps *tidings.Informer[*corev1.ConfigMap]
+	secrets    *tidings.Informer[*corev1.Secret]
+	accounts   *tidings.Informer[*corev1.ServiceAccount]
+	nodes      *tidings.Informer[*corev1.Node]
 
 	mu  sync.Mutex // guards rnd
 	rnd *rand.Rand
@@ -54,26 +75,40 @@ func (w *randomWorld) number(n int) int {
 	return w.rnd.IntN(n)
 }
 
+func (w *randomWorld) text() string { return fmt.Sprint(w.number(1000)) }
+
+// place returns a random key in the namespaces.
+func (w *randomWorld) place(name string) string {
+	return fmt.Sprintf("%c/%s%d", 'a'+w.number(3), name, w.number(2))
+}
+
 func newRandomWorld(w *world, seed uint64) *randomWorld {
-	r := &randomWorld{world: w, rnd: rand.New(rand.NewPCG(seed, 0))}
-	for i := range 4 {
-		r.keys = append(r.keys, fmt.Sprintf("%c/x%d", 'a'+i%2, i))
+	r := &randomWorld{world: w, rnd: rand.New(rand.NewPCG(seed, 7))}
+	create(w, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "c"}})
+	for i := range 6 {
+		r.keys = append(r.keys, fmt.Sprintf("%c/x%d", 'a'+i%3, i/3))
 	}
-	configMaps, secrets := informer[*corev1.ConfigMap](w), informer[*corev1.Secret](w)
+	r.selects, r.divided, r.rewinds = r.chance(3), r.chance(3), r.chance(5)
+	var err error
+	r.dynamic, err = dynamic.NewForConfig(w.guard.Config())
+	fatal(w.T, err)
+	all := tidings.Selection{}
+	if r.divided {
+		all.Namespaces = []string{"a", "b", "c"}
+	}
+	selected := all
+	if r.selects {
+		selected.Labels = "selected=yes"
+	}
+	r.configMaps, err = tidings.For[*corev1.ConfigMap](w.factory, selected)
+	fatal(w.T, err)
+	r.secrets, err = tidings.For[*corev1.Secret](w.factory, all)
+	fatal(w.T, err)
+	r.accounts, err = tidings.For[*corev1.ServiceAccount](w.factory, all)
+	fatal(w.T, err)
+	r.nodes = informer[*corev1.Node](w)
 	for i := range 2 {
-		s := &subject{
-			randomWorld: r, secrets: secrets, running: map[string]bool{}, lives: map[string]types.UID{},
-			last: map[string]string{}, wrote: map[string]map[string]metav1.Object{},
-		}
-		s.reconcile = s.annotate
-		if i == 1 {
-			s.reconcile = s.copyToSecret
-		}
-		s.controller = control(w, configMaps, options{
-			Name: fmt.Sprint("subject-", i), Workers: 2, MaxDelay: 10 * time.Second,
-			Secondaries: []secondary{controller.Owns[*corev1.ConfigMap](secrets)},
-		}, s.call)
-		r.subjects = append(r.subjects, s)
+		r.subjects = append(r.subjects, newSubject(r, fmt.Sprint("subject-", i)))
 	}
 	return r
 }
@@ -82,16 +117,23 @@ func (w *randomWorld) run() {
 	for _, s := range w.subjects {
 		s.restart()
 	}
-	for range 30 {
+	for range 60 {
 		w.step()
-		time.Sleep(time.Duration(w.number(1500)) * time.Millisecond)
+		if !w.chance(3) {
+			time.Sleep(time.Duration(w.number([]int{5, 300, 3000}[w.number(3)])) * time.Millisecond)
+		}
 	}
 	for _, f := range w.faults {
 		f.Lift()
 	}
-	time.Sleep(10 * time.Minute)
+	w.quiet.Store(true)
+	time.Sleep(15 * time.Minute)
+	if w.rewinds {
+		time.Sleep(time.Hour)
+	}
 	synctest.Wait()
 	for _, s := range w.subjects {
+		s.checkRest()
 		s.checkLast()
 		fatal(w.T, s.stop())
 	}
@@ -99,261 +141,214 @@ func (w *randomWorld) run() {
 
 // step makes one random change.
 func (w *randomWorld) step() {
-	key := w.keys[w.number(len(w.keys))]
-	s := w.subjects[w.number(len(w.subjects))]
-	switch w.number(12) {
+	s, key := w.subjects[w.number(2)], w.keys[w.number(len(w.keys))]
+	switch n := w.number(25); n {
 	case 0, 1, 2, 3:
 		w.change(key)
 	case 4:
-		w.remove(key)
-		w.change(key)
+		for range 1 + w.number(2) {
+			w.remove(configMapsOf, key)
+			w.change(key)
+		}
 	case 5:
-		w.remove(key)
-	case 6, 7, 8:
+		w.remove(configMapsOf, key)
+	case 6, 7:
+		w.changeAccount(w.place("account"))
+	case 8, 9:
+		w.changeNode(fmt.Sprint("node", w.number(2)))
+	case 10, 11:
+		w.moveSecret(w.place("shared"))
+	case 12, 13, 14, 15:
 		w.disturb()
-	case 9:
-		fatal(w.T, s.controller.SetWorkers(1+w.number(3)))
-	case 10:
+	case 16:
+		fatal(w.T, s.controller.SetWorkers(1+w.number(4)))
+	case 17:
 		s.restart()
-	case 11:
+	case 18:
 		if n := w.number(len(w.faults) + 1); n < len(w.faults) {
 			w.faults[n].Lift()
 		}
+	case 19:
+		s.enqueue(key)
+	case 20:
+		s.changeNodes()
+	case 21:
+		w.setBack()
+	case 22:
+		w.changeNamespace(key[:1])
+	default:
+		resource := []schema.GroupVersionResource{secretsOf, accountsOf}[n-23]
+		w.server.RemoveResource(resource)
+		time.Sleep(time.Duration(w.number(5000)) * time.Millisecond)
+		w.server.RestoreResource(resource)
 	}
 }
 
-// object returns an object of the server, or nil.
-func object[T tidings.Object](w *world, key string) (object T, ok bool) {
-	namespace, name := key[:1], key[2:]
-	object, err := apisim.Get[T](w.ctx, w.server, namespace, name)
-	if !apierrors.IsNotFound(err) {
-		fatal(w.T, err)
+// stored returns an object of the server.
+func stored[T tidings.Object](w *randomWorld, key string) (object T, ok bool) {
+	namespace, name, isNamespaced := strings.Cut(key, "/")
+	if !isNamespaced {
+		namespace, name = "", key
 	}
+	object, err := apisim.Get[T](w.ctx, w.server, namespace, name)
 	return object, err == nil
 }
 
-func (w *randomWorld) change(key string) {
-	state := fmt.Sprint(w.number(1000))
-	if cm, ok := object[*corev1.ConfigMap](w.world, key); ok {
-		update(w.world, withState(cm, state))
+// store creates an object, or updates it. Writes of calls may come in between.
+func store[T tidings.Object](w *randomWorld, object T, exists bool) {
+	var err error
+	if exists {
+		_, err = apisim.Update(w.ctx, w.server, object)
 	} else {
-		create(w.world, withState(configMap(key[:1], key[2:]), state))
+		_, err = apisim.Create(w.ctx, w.server, object)
+	}
+	if err != nil && !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) && !apierrors.IsNotFound(err) {
+		w.Error(err)
 	}
 }
 
-func (w *randomWorld) remove(key string) {
-	_, err := w.server.Delete(w.ctx, corev1.SchemeGroupVersion.WithResource("configmaps"), key[:1], key[2:])
-	if !apierrors.IsNotFound(err) {
-		fatal(w.T, err)
+func (w *randomWorld) remove(of schema.GroupVersionResource, key string) {
+	namespace, name, ok := strings.Cut(key, "/")
+	if !ok {
+		namespace, name = "", key
+	}
+	if _, err := w.server.Delete(w.ctx, of, namespace, name); err != nil && !apierrors.IsNotFound(err) {
+		w.Error(err)
 	}
 }
 
-// disturb makes a few of the next requests fail.
-func (w *randomWorld) disturb() {
-	verbs := []string{"create", "update", "delete", "get"}
-	m := apisim.Match{Verb: verbs[w.number(len(verbs))], Times: 1 + w.number(3)}
-	faults := []apisim.Fault{
-		apisim.RefuseApplied(500), apisim.Refuse(500, 0), apisim.Refuse(429, time.Second),
-		apisim.CutBefore(0), apisim.Drop(), apisim.Stall(0, time.Second), apisim.Delay(time.Second),
-		apisim.ApplyLater(2*time.Second, 504),
+func (w *randomWorld) change(key string) {
+	cm, ok := stored[*corev1.ConfigMap](w, key)
+	if !ok {
+		cm = configMap(key[:1], key[2:])
 	}
-	fault := faults[w.number(len(faults))]
+	cm = withState(cm.DeepCopy(), w.text())
+	cm.Labels = map[string]string{"selected": "yes"}
+	if w.selects && w.chance(3) {
+		cm.Labels["selected"] = "no"
+	}
 	if w.chance(3) {
-		m.Verb = "watch"
-		fault = apisim.CutLater(time.Second)
-		if w.chance(2) {
-			w.server.CutConnections()
-			fault = apisim.Stall(apisim.EachFrame, 300*time.Millisecond)
-		}
+		cm.Data["accounts"] = fmt.Sprintf("%s/account%d,%s/account%d", key[:1], w.number(2), key[:1], w.number(2))
 	}
-	w.faults = append(w.faults, w.server.Inject(m, fault))
+	store(w, cm, ok)
 }
 
-// subject is a controller whose calls are checked.
-type subject struct {
-	*randomWorld
-	controller *controller.Controller[*corev1.ConfigMap]
-	secrets    *tidings.Informer[*corev1.Secret]
-	reconcile  func(context.Context, request) error
-	end        func() error
-
-	mu      sync.Mutex // guards the rest
-	running map[string]bool
-	lives   map[string]types.UID                // of this run, by key: called, and not ended
-	last    map[string]string                   // version of the last successful call, by key
-	wrote   map[string]map[string]metav1.Object // the last writes of each key, by kind
-}
-
-func (s *subject) stop() error {
-	s.mu.Lock()
-	end := s.end
-	s.mu.Unlock()
-	return end()
-}
-
-func (s *subject) restart() {
-	if s.end != nil {
-		fatal(s.T, s.stop())
+func (w *randomWorld) changeAccount(key string) {
+	account, ok := stored[*corev1.ServiceAccount](w, key)
+	if ok && w.chance(3) {
+		w.remove(accountsOf, key)
+		return
 	}
-	s.mu.Lock()
-	clear(s.lives)
-	s.mu.Unlock()
-	s.end = start(s.world, s.controller)
+	if !ok {
+		account = &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: key[:1], Name: key[2:]}}
+	}
+	account = account.DeepCopy()
+	account.Annotations = map[string]string{"state": w.text()}
+	store(w, account, ok)
 }
 
-// call checks a call and makes it.
-func (s *subject) call(ctx context.Context, r request) (result controller.Result, err error) {
-	s.begin(ctx, r)
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.running[r.Key] = false
-		if err != nil {
+// changeNode changes the keys that a node concerns, in a burst.
+func (w *randomWorld) changeNode(name string) {
+	for range 1 + w.number(3) {
+		node, ok := stored[*corev1.Node](w, name)
+		if ok && w.chance(4) {
+			w.remove(nodesOf, name)
 			return
 		}
-		s.last[r.Key] = r.Object.ResourceVersion
-		if r.Gone {
-			delete(s.lives, r.Key)
+		if !ok {
+			node = &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		}
-	}()
-	if s.chance(10) {
-		time.Sleep(time.Duration(s.number(500)) * time.Millisecond)
+		node = node.DeepCopy()
+		node.Annotations = map[string]string{"for": w.keys[w.number(6)] + "," + w.keys[w.number(6)]}
+		store(w, node, ok)
 	}
-	if err := s.reconcile(ctx, r); err != nil {
-		return result, err
-	}
-	if s.chance(20) {
-		return result, errLater
-	}
-	return result, nil
 }
 
-func (s *subject) begin(ctx context.Context, r request) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.running[r.Key] {
-		s.Errorf("two calls of %s at once (C1)", r.Key)
+// keysOf yields the keys that a node concerns.
+func keysOf(node *corev1.Node) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for key := range strings.SplitSeq(node.Annotations["for"], ",") {
+			if key != "" && !yield(key) {
+				return
+			}
+		}
 	}
-	s.running[r.Key] = true
-	life, called := s.lives[r.Key]
+}
+
+// moveSecret gives a secret other owners, in a burst.
+func (w *randomWorld) moveSecret(key string) {
+	for range 1 + w.number(4) {
+		s, ok := stored[*corev1.Secret](w, key)
+		if ok && w.chance(4) {
+			w.remove(secretsOf, key)
+			continue
+		}
+		if !ok {
+			s = secret(key[:1], key[2:])
+		}
+		s = s.DeepCopy()
+		s.OwnerReferences = nil
+		if !w.chance(5) {
+			owner := configMap(key[:1], fmt.Sprint("x", w.number(2)))
+			owner.UID = "not known"
+			s = ownedBy(s, owner, "v1", "ConfigMap")
+		}
+		store(w, s, ok)
+	}
+}
+
+// setBack sets the server back to an earlier state.
+func (w *randomWorld) setBack() {
 	switch {
-	case r.Gone && life != r.Object.UID:
-		s.Errorf("the end of %s %s came after calls of %q (C6)", r.Key, r.Object.UID, life)
-	case !r.Gone && called && life != r.Object.UID:
-		s.Errorf("a call of %s %s came before the end of %s (C6)", r.Key, r.Object.UID, life)
-	}
-	s.lives[r.Key] = r.Object.UID
-	if wrote := s.wrote[r.Key]["ConfigMap"]; wrote != nil && !r.Gone {
-		s.checkFresh(r, "ConfigMap", wrote, r.Object)
-	}
-	if wrote := s.wrote[r.Key]["Secret"]; wrote != nil {
-		var seen metav1.Object
-		if cached, err := controller.Read(ctx, s.secrets).Get(r.Key); err == nil {
-			seen = cached
-		}
-		s.checkFresh(r, "Secret", wrote, seen)
-	}
-}
-
-// checkFresh compares the states that a call reads with the last writes of the calls of its key
-// (C3). A write without a version is a delete.
-func (s *subject) checkFresh(r request, kind string, wrote, seen metav1.Object) {
-	switch {
-	case seen == nil || seen.GetUID() != wrote.GetUID():
-		current, ok := object[*corev1.Secret](s.world, r.Key)
-		if kind == "Secret" && ok && wrote.GetResourceVersion() != "" && current.UID == wrote.GetUID() {
-			s.Errorf("a call of %s does not see the %s of version %s (C3)", r.Key, kind, wrote.GetResourceVersion())
-		}
-	case wrote.GetResourceVersion() == "":
-		s.Errorf("a call of %s sees the %s that was deleted (C3)", r.Key, kind)
-	case number(seen) < number(wrote) && !r.Unshown:
-		s.Errorf("a call of %s sees the %s of version %s, after %s (C3)", r.Key, kind,
-			seen.GetResourceVersion(), wrote.GetResourceVersion())
-	}
-}
-
-func number(o metav1.Object) int {
-	n, _ := strconv.Atoi(o.GetResourceVersion())
-	return n
-}
-
-// note records a write that was answered.
-func (s *subject) note(key, kind string, o metav1.Object, err error) error {
-	if err == nil {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if s.wrote[key] == nil {
-			s.wrote[key] = map[string]metav1.Object{}
-		}
-		s.wrote[key][kind] = o
-	}
-	return err
-}
-
-// annotate writes the state into an annotation.
-func (s *subject) annotate(ctx context.Context, r request) error {
-	if r.Gone || r.Object.Annotations["seen"] == r.Object.Data["state"] {
-		return nil
-	}
-	next := r.Object.DeepCopy()
-	next.Annotations = map[string]string{"seen": r.Object.Data["state"]}
-	made, err := s.client.CoreV1().ConfigMaps(next.Namespace).Update(ctx, next, updateNow)
-	return s.note(r.Key, "ConfigMap", made, err)
-}
-
-// copyToSecret writes the state into a secret.
-func (s *subject) copyToSecret(ctx context.Context, r request) error {
-	client := s.client.CoreV1().Secrets(r.Namespace())
-	have, err := controller.Read(ctx, s.secrets).Get(r.Key)
-	switch {
-	case err != nil && r.Gone:
-		return nil
-	case err != nil:
-		want := ownedBy(secret(r.Namespace(), r.Name()), r.Object, "v1", "ConfigMap")
-		want.Labels = map[string]string{"state": r.Object.Data["state"]}
-		made, err := client.Create(ctx, want, createNow)
-		return s.note(r.Key, "Secret", made, err)
-	case r.Gone || have.OwnerReferences[0].UID != r.Object.UID:
-		return s.deleteSecret(ctx, r, have)
-	case have.Labels["state"] != r.Object.Data["state"]:
-		next := have.DeepCopy()
-		next.Labels = map[string]string{"state": r.Object.Data["state"]}
-		made, err := client.Update(ctx, next, updateNow)
-		return s.note(r.Key, "Secret", made, err)
-	}
-	return nil
-}
-
-func (s *subject) deleteSecret(ctx context.Context, r request, have *corev1.Secret) error {
-	err := s.client.CoreV1().Secrets(r.Namespace()).Delete(ctx, have.Name, metav1.DeleteOptions{
-		Preconditions: &metav1.Preconditions{UID: &have.UID},
-	})
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	return s.note(r.Key, "Secret", &metav1.ObjectMeta{UID: have.UID}, err)
-}
-
-// checkLast checks that the last calls have read the states of the server (C2), and that each
-// called object that is gone has had its last call (C6).
-func (s *subject) checkLast() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, key := range s.keys {
-		cm, exists := object[*corev1.ConfigMap](s.world, key)
-		life, called := s.lives[key]
-		switch {
-		case !exists && called:
-			s.Errorf("%s: the end of %s had no call (C6)", key, life)
-		case exists && s.last[key] != cm.ResourceVersion:
-			s.Errorf("%s: the last call read version %s of %s (C2)\n%+v", key, s.last[key],
-				cm.ResourceVersion, s.controller.Health())
-		case exists && cm.Annotations["seen"] != cm.Data["state"]:
-			s.Errorf("%s: the annotation is %q", key, cm.Annotations["seen"])
-		}
-		copied, ok := object[*corev1.Secret](s.world, key)
-		if exists && (!ok || copied.Labels["state"] != cm.Data["state"]) {
-			s.Errorf("%s: the secret is %v", key, copied)
+	case !w.rewinds:
+	case w.snapshot == nil:
+		w.snapshot = w.server.Snapshot()
+	default:
+		w.server.Rewind(w.snapshot)
+		w.snapshot = nil
+		for _, s := range w.subjects {
+			s.forget()
 		}
 	}
+}
+
+func (w *randomWorld) changeNamespace(name string) {
+	if !w.divided {
+		return
+	}
+	var err error
+	if has := w.configMaps.Namespaces(); slices.Contains(has, name) && len(has) > 1 && w.chance(3) {
+		err = w.configMaps.RemoveNamespace(name)
+	} else {
+		err = w.configMaps.AddNamespace(name)
+	}
+	fatal(w.T, err)
+}
+
+// disturb makes some of the next requests fail.
+func (w *randomWorld) disturb() {
+	verbs := []string{"create", "update", "delete", "get", "patch", "deletecollection", "list", ""}
+	m := apisim.Match{Verb: verbs[w.number(len(verbs))], Times: 1 + w.number(4)}
+	if w.chance(4) { // as without rights there
+		m.Namespace, m.Times = string(rune('a'+w.number(3))), 0
+	}
+	faults := []apisim.Fault{
+		apisim.RefuseApplied(500), apisim.RefuseApplied(504), apisim.RefuseApplied(502), apisim.Refuse(403, 0),
+		apisim.Refuse(500, 0), apisim.Refuse(429, time.Second), apisim.Refuse(409, 0), page,
+		apisim.CutBefore(0), apisim.CutWithin(1), apisim.Truncate(1), apisim.Drop(), apisim.Stall(0, time.Second),
+		apisim.Delay(time.Duration(w.number(4000)) * time.Millisecond),
+		apisim.ApplyLater(time.Duration(w.number(30_000))*time.Millisecond, 504),
+	}
+	if w.chance(3) {
+		m = apisim.Match{Verb: "watch", Resource: []string{"", "secrets", "configmaps"}[w.number(3)], Times: 1 + w.number(3)}
+		faults = []apisim.Fault{
+			apisim.CutLater(time.Second), apisim.Fail(1, 410), apisim.Lag(), apisim.DropBookmarks(), page,
+			apisim.Stall(apisim.EachFrame, time.Duration(w.number(2000))*time.Millisecond),
+			apisim.Stall(1, time.Duration(1+w.number(60))*time.Second),
+		}
+		if w.chance(2) {
+			w.server.CutConnections()
+		}
+	}
+	w.faults = append(w.faults, w.server.Inject(m, faults[w.number(len(faults))]))
 }
