@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -34,6 +35,9 @@ type replica struct {
 
 	mu    sync.Mutex // guards the rest, which is that of a run
 	calls map[string]*keyLog
+	// inherited has the versions of the last writes of the terms before, by object, if the last one has left
+	// its versions. After a crash a term need not show them at once.
+	inherited map[string]string
 }
 
 // keyLog has the state of the calls of a key in a run.
@@ -51,8 +55,11 @@ type inTerm struct {
 }
 
 func (i inTerm) RunTerm(ctx context.Context, t controller.Term) error {
+	_, inOrder := t.(interface {
+		HandOver() (map[string]string, bool)
+	}).HandOver()
 	i.r.mu.Lock()
-	i.r.calls = map[string]*keyLog{}
+	i.r.calls, i.r.inherited = map[string]*keyLog{}, i.r.takeOver(inOrder)
 	i.r.mu.Unlock()
 	i.r.term.Store(&t)
 	return i.Runner.RunTerm(ctx, t)
@@ -95,9 +102,9 @@ func newReplica(w *world, name string) *replica {
 	w.must(err)
 	r.client, err = kubernetes.NewForConfig(guard.Config())
 	w.must(err)
-	configMaps, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{})
+	configMaps, err := tidings.For[*corev1.ConfigMap](factory, w.selection)
 	w.must(err)
-	r.secrets, err = tidings.For[*corev1.Secret](factory, tidings.Selection{})
+	r.secrets, err = tidings.For[*corev1.Secret](factory, w.selection)
 	w.must(err)
 	c, err := controller.New(configMaps, controller.Options[*corev1.ConfigMap]{
 		Name: "secrets", Workers: 1 + w.random.IntN(4), Guard: guard,
@@ -166,15 +173,25 @@ func (r *replica) begin(request controller.Request[*corev1.ConfigMap]) *keyLog {
 	return log
 }
 
-// fresh checks that a cached object is not older than the last write of the run.
+// fresh checks that a cached object is not older than the last write of the run, or of the terms before.
 func (r *replica) fresh(
 	log *keyLog, kind string, request controller.Request[*corev1.ConfigMap], cached metav1.Object,
 ) {
-	wrote := log.wrote[kind+string(cached.GetUID())]
+	id := kind + string(cached.GetUID())
+	wrote := cmp.Or(log.wrote[id], r.inherited[id])
 	if wrote != "" && older(cached.GetResourceVersion(), wrote) {
 		r.Errorf("C3: %s: a call saw the %s at %s after a write at %s (reasons: %v)", request.Key,
 			kind, cached.GetResourceVersion(), wrote, request.Reasons)
 	}
+}
+
+// note records a write that was answered.
+func (r *replica) note(log *keyLog, kind string, made metav1.Object) {
+	id := kind + string(made.GetUID())
+	log.wrote[id] = made.GetResourceVersion()
+	r.world.mu.Lock()
+	defer r.world.mu.Unlock()
+	r.wrote[id] = made.GetResourceVersion()
 }
 
 func older(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
@@ -204,7 +221,7 @@ func (r *replica) reconcile(
 		next.Finalizers = []string{finalizer}
 		made, err := configMaps.Update(ctx, next, metav1.UpdateOptions{})
 		if err == nil {
-			log.wrote["configmap"+string(made.UID)] = made.ResourceVersion
+			r.note(log, "configmap", made)
 		}
 		return err
 	}
@@ -229,14 +246,14 @@ func (r *replica) reconcile(
 	if err != nil {
 		return err
 	}
-	log.wrote["secret"+string(written.UID)] = written.ResourceVersion
+	r.note(log, "secret", written)
 	if cm.Annotations[annotation] != want {
 		next.Annotations = map[string]string{annotation: want}
 		made, err := configMaps.Update(ctx, next, metav1.UpdateOptions{})
 		if err != nil {
 			return err
 		}
-		log.wrote["configmap"+string(made.UID)] = made.ResourceVersion
+		r.note(log, "configmap", made)
 	}
 	return nil
 }

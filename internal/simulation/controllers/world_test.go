@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"slices"
 	"sync"
@@ -23,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller/election"
 	"github.com/tidings-go/tidings/internal/seeds"
@@ -63,9 +66,11 @@ type world struct {
 	totals    *totals
 	faults    []*apisim.Injection
 	made      int
+	selection tidings.Selection // of the informers
 
-	mu  sync.Mutex // guards all
-	all []*replica
+	mu    sync.Mutex // guards the rest
+	all   []*replica
+	wrote map[string]string // the versions of the last writes, by object
 }
 
 // TestHours runs an hour of virtual time for each seed.
@@ -81,7 +86,7 @@ func TestHours(t *testing.T) {
 }
 
 func runHour(t *testing.T, seed uint64, all *totals) {
-	w := &world{T: t, random: rand.New(rand.NewPCG(seed, 0)), totals: all}
+	w := &world{T: t, random: rand.New(rand.NewPCG(seed, 0)), totals: all, wrote: map[string]string{}}
 	var err error
 	w.server, err = apisim.New(apisim.Options{Seed: seed, BookmarkInterval: time.Minute})
 	w.must(err)
@@ -91,6 +96,9 @@ func runHour(t *testing.T, seed uint64, all *totals) {
 	}
 	for range []int{0, 2, 3}[w.random.IntN(3)] {
 		w.instances = append(w.instances, w.server.AddInstance())
+	}
+	if w.random.IntN(3) == 0 {
+		w.selection.Namespaces = namespaces
 	}
 	for began := time.Now(); time.Since(began) < time.Hour && !t.Failed(); {
 		w.step()
@@ -160,6 +168,16 @@ func heal(i *apisim.Instance) {
 	i.SetPaused(false)
 	i.SetAvailable(true)
 	i.SetLag(0)
+}
+
+// takeOver returns the versions of the last writes, or forgets them.
+func (w *world) takeOver(inOrder bool) map[string]string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !inOrder {
+		clear(w.wrote)
+	}
+	return maps.Clone(w.wrote)
 }
 
 func (w *world) startReplica() {
@@ -256,6 +274,9 @@ func (w *world) inject() {
 	if w.random.IntN(2) == 0 {
 		m.Probability = 0.5
 	}
+	if w.random.IntN(4) == 0 { // with 403, as without rights there
+		m.Namespace = namespaces[w.random.IntN(2)]
+	}
 	watch := m
 	watch.Verb = "watch"
 	made := []func() *apisim.Injection{
@@ -265,6 +286,7 @@ func (w *world) inject() {
 		func() *apisim.Injection { return w.server.Inject(m, apisim.Delay(d)) },
 		func() *apisim.Injection { return w.server.Inject(m, apisim.Drop()) },
 		func() *apisim.Injection { return w.server.Inject(m, apisim.CutBefore(1)) },
+		func() *apisim.Injection { return w.server.Inject(m, apisim.Answer(page)) },
 		func() *apisim.Injection { return w.server.Inject(m, apisim.CutWithin(1)) },
 		func() *apisim.Injection { return w.server.Inject(watch, apisim.Stall(apisim.EachFrame, d/10)) },
 		func() *apisim.Injection { return w.server.Inject(watch, apisim.Fail(1, 410)) },
@@ -275,6 +297,11 @@ func (w *world) inject() {
 	if w.random.IntN(3) == 0 {
 		w.server.CutConnections()
 	}
+}
+
+// page is the answer of a proxy that does not know the path.
+func page(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "<html>default backend - 404</html>", http.StatusNotFound)
 }
 
 func (w *world) lift(n int) {
