@@ -246,7 +246,9 @@ func (r *replica) reconcile(
 	if err != nil {
 		return err
 	}
-	r.note(log, "secret", written)
+	if written != secret {
+		r.note(log, "secret", written)
+	}
 	if cm.Annotations[annotation] != want {
 		next.Annotations = map[string]string{annotation: want}
 		made, err := configMaps.Update(ctx, next, metav1.UpdateOptions{})
