@@ -126,11 +126,16 @@ func (b *barrier[T]) record(
 	b.setTimer()
 }
 
-// answeredIn returns the newest version that the calls have written to a resource, "" for none.
-func (b *barrier[T]) answeredIn(r schema.GroupResource) string {
+// wroteTo returns the newest version that the calls have written to a resource, or that the last owners have
+// left for a part of it; "" for none.
+func (b *barrier[T]) wroteTo(r schema.GroupResource, part string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.answered[r]
+	version := b.answered[r]
+	for _, versions := range b.newest {
+		version = newer(version, versions[part])
+	}
+	return version
 }
 
 // awaitedOf returns the entry for a write.
@@ -411,11 +416,15 @@ func (b *barrier[T]) settle(key string, answers []answer) bool {
 
 // doubt has the server asked about the writes that wait for a cache, which follows another history of the
 // server: some may have been made in the one before. It returns the keys that are no longer held back.
-func (b *barrier[T]) doubt(by cache) (wake []string) {
+func (b *barrier[T]) doubt(by *follower[T]) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	clear(b.newest)
-	clear(b.answered)
+	delete(b.answered, by.resource().GroupResource())
+	for _, versions := range b.newest {
+		for _, namespace := range by.namespaces() {
+			delete(versions, by.part(namespace))
+		}
+	}
 	for key, p := range b.keys {
 		wasHeld := p.open > 0
 		for w := range p.writes() {

@@ -39,14 +39,11 @@ type run[T tidings.Object] struct {
 
 	// stale maps a namespace to the informer that has been out of contact for too long and that its
 	// keys need; "" stands for all namespaces. heldUp has the namespaces with keys that wait for one.
-	stale atomic.Pointer[map[string]string]
-	// behind has the versions of the hand-over that caches have not reached. start and the housekeeper use
-	// it. dropped has those of them that a question to the server has left.
-	behind   []unreached[T]
-	dropped  atomic.Pointer[[]unreached[T]]
-	askedAt  time.Time
-	askAgain time.Duration // after askedAt
-	heldUp   sync.Map
+	stale  atomic.Pointer[map[string]string]
+	heldUp sync.Map
+	// lagging has the versions of the hand-over, and of writes before a cache could be read. start and the
+	// housekeeper use it.
+	lagging lagging[T]
 
 	mu            sync.Mutex // guards the rest
 	started       bool       // calls may begin
@@ -159,7 +156,6 @@ func (r *run[T]) start() error {
 		if err := r.join(f, false); err != nil {
 			return err
 		}
-		f.admitted.Store(true) // no call could read it before
 	}
 	for _, f := range r.c.all() {
 		r.checkFollower(f) // the server may have been set back since the last run

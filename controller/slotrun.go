@@ -265,15 +265,11 @@ func (r *run[T]) open(w *opening) {
 			r.c.slots.know(w.slots)
 		}
 	}
-	asked, again := time.Now(), askAfter
+	lagging := lagging[T]{behind: behind}
 	for r.ctx.Err() == nil {
-		if time.Since(asked) >= again {
-			behind = slices.DeleteFunc(behind, r.isFoundOver)
-			asked, again = time.Now(), min(2*again, mostAskAgain)
-		}
-		behind = slices.DeleteFunc(behind, unreached[T].isOver)
+		lagging.update(r)
 		held := slot.Set{}
-		for _, u := range behind {
+		for _, u := range lagging.behind {
 			held = held.Union(r.c.slotsOf(r.c.neededBy(u.follower, u.namespace)))
 		}
 		r.callMoved(r.c.slots.opened(w, w.slots.Minus(held)))

@@ -64,15 +64,16 @@ func (r *run[T]) heldUpBy(namespace string) string {
 	return ""
 }
 
-// lacking returns the versions that calls have written before the cache of an informer could be read, and
-// that it may not show.
+// lacking returns the versions that calls, or the last owners, have written before the cache of an informer
+// could be read, and that it may not show.
 func (r *run[T]) lacking(f *follower[T]) (behind []unreached[T]) {
-	version := r.barrier.answeredIn(f.resource().GroupResource())
-	if version == "" {
+	resource := f.resource()
+	if resource.Empty() {
 		return nil
 	}
 	for _, namespace := range f.namespaces() {
-		if u := (unreached[T]{f, namespace, version}); !u.isOver() {
+		u := unreached[T]{f, namespace, r.barrier.wroteTo(resource.GroupResource(), f.part(namespace))}
+		if u.version != "" && !u.isOver() {
 			behind = append(behind, u)
 		}
 	}
@@ -85,7 +86,7 @@ func (r *run[T]) admit() (admitted []*follower[T]) {
 	for _, f := range r.c.all() {
 		if !f.admitted.Load() && !f.resource().Empty() {
 			admitted = append(admitted, f)
-			r.behind = append(r.behind, r.lacking(f)...)
+			r.lagging.behind = append(r.lagging.behind, r.lacking(f)...)
 		}
 	}
 	return admitted

@@ -6,18 +6,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/internal/written"
-	"github.com/tidings-go/tidings/source"
 )
 
 const (
 	// handOverWait bounds the wait of a start for the versions that the last holder of a term has left.
 	// Then the keys that need them wait alone.
 	handOverWait = askAfter
-	// mostAskAgain bounds the time between two questions about such a version, which doubles.
-	mostAskAgain = 5 * time.Minute
 	// crashWait bounds the wait for the server's versions if the last holder has left none. It is
 	// not known whether there were writes, and a quiet collection shows its version once a
 	// minute.
@@ -48,22 +44,10 @@ func (r *run[T]) takeOver() {
 	}
 	versions, all, behind := r.reach(left, known)
 	if known && r.c.o.Guard != nil { // after a crash it is not known whether anything was written
-		r.behind = behind
+		r.lagging.behind = behind
 	}
 	r.barrier.reached(noSlot, versions) // the next owner has to reach them too
 	r.tookOver = all && r.ctx.Err() == nil
-}
-
-// unreached is a version that an informer has not reached in a namespace.
-type unreached[T tidings.Object] struct {
-	*follower[T]
-	namespace, version string
-}
-
-// isOver reports whether the version is not waited for any more.
-func (u unreached[T]) isOver() bool {
-	reached, held := u.Reached(u.namespace)
-	return !held || u.Over() != nil || u.isAbsent(u.namespace) || written.Reaches(reached, u.version)
 }
 
 // reach waits, bounded, until the caches have reached versions by part; the server's versions,
@@ -93,46 +77,12 @@ func (r *run[T]) reach(versions map[string]string, known bool) (map[string]strin
 	return versions, known, behind
 }
 
-// checkReached adds the informers that have not reached a version of the hand-over to those that hold up
-// calls, and asks the server about them from time to time.
+// checkReached adds the informers that have not reached a version to those that hold up calls.
 func (r *run[T]) checkReached(held map[string]string) {
-	if dropped := r.dropped.Swap(nil); dropped != nil {
-		r.behind = *dropped
-	}
-	r.behind = slices.DeleteFunc(r.behind, unreached[T].isOver)
-	for _, u := range r.behind {
+	r.lagging.update(r)
+	for _, u := range r.lagging.behind {
 		held[r.c.neededBy(u.follower, u.namespace)] = u.Name()
 	}
-	if len(r.behind) > 0 && time.Since(r.askedAt) >= r.askAgain {
-		r.askedAt, r.askAgain = time.Now(), min(max(askAfter, 2*r.askAgain), mostAskAgain) // it may list much
-		behind := slices.Clone(r.behind)
-		r.goes("asker of versions", func() {
-			behind = slices.DeleteFunc(behind, r.isFoundOver)
-			r.dropped.Store(&behind)
-		})
-	}
-}
-
-// isFoundOver reports whether the server shows that a version is not to be waited for: it was set back to an
-// older one, or the cache is as new as it. Otherwise the informer begins its watch anew.
-func (r *run[T]) isFoundOver(u unreached[T]) bool {
-	ctx, cancel := context.WithTimeout(r.ctx, askAfter)
-	defer cancel()
-	gvr := u.resource()
-	newest, err := written.Newest(u, u.namespace, func() (string, error) {
-		return r.c.o.Guard.Newest(ctx, gvr, u.namespace)
-	})
-	if err != nil {
-		return false
-	}
-	if !written.Reaches(newest, u.version) {
-		return true
-	}
-	isNew, err := written.IsNew(ctx, r.c.o.Guard, u, gvr, u.namespace)
-	if err == nil && !isNew {
-		u.SuspectWatch(source.Key(u.namespace, ""), "", "")
-	}
-	return isNew
 }
 
 // leaveOutUnseen removes the server's versions that informers have not seen, or that those of the next

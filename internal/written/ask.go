@@ -50,7 +50,9 @@ func (w Write) Ask(
 		a.Shown, err = IsNew(ctx, server, by, gvr, namespace)
 		a.Settled = a.Shown
 	case w.Gone && a.resolved.Gone: // the cache has yet to show it
-	case w.Gone, a.resolved.Gone && !cached:
+	case w.Gone: // or others have made another object of its name, and the cache may have the ended one
+		a.Settled = !Another(string(a.resolved.UID), w.UID) || !cached || Another(uid, w.UID)
+	case a.resolved.Gone && !cached:
 		a.Settled = true
 	case !cached && by.Selects():
 		var selected bool
