@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -69,9 +70,10 @@ func TestC03_ASecondaryThatIsAddedLater(t *testing.T) {
 				secrets := informer[*corev1.Secret](w)
 				fatal(t, w.factory.Start(w.ctx))
 				fatal(t, secrets.WaitForSync(w.ctx))
-				written, isAdded, stale := 0, false, 0
+				written, stale := 0, 0
+				var isAdded atomic.Bool
 				c := newController(w, options{}, func(ctx context.Context, r request) (controller.Result, error) {
-					if isAdded && controller.Read(ctx, secrets).Len() != written {
+					if isAdded.Load() && controller.Read(ctx, secrets).Len() != written {
 						stale++
 					}
 					if written == 3 {
@@ -84,7 +86,7 @@ func TestC03_ASecondaryThatIsAddedLater(t *testing.T) {
 				stop := start(w, c)
 				synctest.Wait()
 				fatal(t, c.AddSecondary(of(controller.Reads[*corev1.ConfigMap](secrets))))
-				isAdded = true
+				isAdded.Store(true)
 				c.Enqueue("a/x")
 				time.Sleep(20 * time.Second)
 				synctest.Wait()
