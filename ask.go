@@ -52,7 +52,7 @@ func Dynamic(
 
 // Metadata returns a handle to the informer of the metadata of the objects of a
 // resource. The server sends nothing else, which makes it the smallest cache. The objects have the
-// kind of the resource; that of a custom one is asked for before each list until the server tells it.
+// kind of the resource; the server is asked for that of a custom resource.
 func Metadata(
 	f *Factory, resource schema.GroupVersionResource, s Selection,
 ) (*Informer[*metav1.PartialObjectMetadata], error) {

@@ -56,8 +56,8 @@ func TestC03_ATermHoldsItsKeysUntilTheHandOverShows(t *testing.T) {
 	})
 }
 
-// TestS2_ASlotIsHeldUntilItsHandOverShows has the caches of one of two slots lag behind the last owner for
-// long; the other one is served.
+// TestS2_ASlotIsHeldUntilItsHandOverShows: the cache of one slot lags behind the last owner, and that slot
+// waits. The other slot is served.
 func TestS2_ASlotIsHeldUntilItsHandOverShows(t *testing.T) {
 	inWorld(t, func(w *world) {
 		first := create(w, withState(configMap("a", "x"), "1"))

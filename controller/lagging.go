@@ -68,7 +68,7 @@ func (l *lagging[T]) ask(r *run[T], u unreached[T]) {
 	}
 	l.asking[u] = true
 	r.goes("asker of versions", func() {
-		isOver := r.isFoundOver(u)
+		isOver := u.isFoundOver(r.ctx, r.c.o.Guard)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if delete(l.asking, u); isOver {
@@ -77,14 +77,14 @@ func (l *lagging[T]) ask(r *run[T], u unreached[T]) {
 	})
 }
 
-// isFoundOver reports whether the server shows that a version is not to be waited for: it was set back to an
-// older one, or the cache is as new as it. Otherwise the informer begins its watch anew.
-func (r *run[T]) isFoundOver(u unreached[T]) bool {
-	ctx, cancel := context.WithTimeout(r.ctx, mostAskAgain)
+// isFoundOver reports whether the server shows that the version is not to be waited for: it was set back to
+// an older one, or the cache is as new as it. Otherwise the informer begins its watch anew.
+func (u unreached[T]) isFoundOver(ctx context.Context, server *Guard) bool {
+	ctx, cancel := context.WithTimeout(ctx, mostAskAgain)
 	defer cancel()
 	gvr := u.resource()
 	newest, err := written.Newest(u, u.namespace, func() (string, error) {
-		return r.c.o.Guard.Newest(ctx, gvr, u.namespace)
+		return server.Newest(ctx, gvr, u.namespace)
 	})
 	if err != nil {
 		return false
@@ -92,7 +92,7 @@ func (r *run[T]) isFoundOver(u unreached[T]) bool {
 	if !written.Reaches(newest, u.version) {
 		return true
 	}
-	isNew, err := written.IsNew(ctx, r.c.o.Guard, u, gvr, u.namespace)
+	isNew, err := written.IsNew(ctx, server, u, gvr, u.namespace)
 	if err == nil && !isNew {
 		u.SuspectWatch(source.Key(u.namespace, ""), "", "")
 	}

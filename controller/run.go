@@ -41,8 +41,8 @@ type run[T tidings.Object] struct {
 	// keys need; "" stands for all namespaces. heldUp has the namespaces with keys that wait for one.
 	stale  atomic.Pointer[map[string]string]
 	heldUp sync.Map
-	// lagging has the versions of the hand-over, and of writes before a cache could be read. start and the
-	// housekeeper use it.
+	// lagging has the versions that hold up calls until the caches reach them. start and the housekeeper
+	// use it.
 	lagging lagging[T]
 
 	mu            sync.Mutex // guards the rest

@@ -40,8 +40,8 @@ type decoder[T Object] interface {
 	stats() DecodingStats
 	// without leaves fields out of the objects. It is called before the first object is decoded.
 	without(paths []string) error
-	// name says that the objects have a kind that was not known.
-	name(schema.GroupVersionKind)
+	// setKind sets the kind of objects that do not come with the one of their resource.
+	setKind(schema.GroupVersionKind)
 }
 
 // unmarshalJSON decodes JSON as the API machinery does: field names with their case, whole
@@ -83,8 +83,7 @@ func unmarshalStatus(protobuf bool, data []byte, status *metav1.Status) error {
 type typedDecoder[T Object] struct {
 	make func() T
 	gvk  schema.GroupVersionKind // under which the server sends the objects
-	// kind is the one that decoded objects have: that of the resource for metadata, which the server
-	// sends under a kind of its own; nil is none.
+	// kind is written into the objects: metadata gets that of its resource. Nil leaves it empty.
 	kind       atomic.Pointer[schema.GroupVersionKind]
 	isProtobuf bool
 	as         string // media type parameters that ask for another form of the object
@@ -116,8 +115,8 @@ func (d *typedDecoder[T]) without(paths []string) error {
 	return err
 }
 
-// newMetadataDecoder returns a decoder of the metadata of the objects of a resource, which get its kind
-// as soon as it is known, unless noKind.
+// newMetadataDecoder returns a decoder of the metadata of a resource. The objects get the kind of the
+// resource; they get none with noKind.
 func newMetadataDecoder(table *Table, sharing Sharing, of Resource,
 	noKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
 	gvk := metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
@@ -126,16 +125,16 @@ func newMetadataDecoder(table *Table, sharing Sharing, of Resource,
 	switch {
 	case noKind:
 	case of.Kind != "":
-		d.name(of.groupVersionKind())
+		d.setKind(of.groupVersionKind())
 	default:
-		d.name(gvk)
+		d.setKind(gvk)
 	}
 	d.as = ";as=%s;g=meta.k8s.io;v=v1"
 	return d
 }
 
-func (d *typedDecoder[T]) wants() schema.GroupVersionKind    { return d.gvk }
-func (d *typedDecoder[T]) name(kind schema.GroupVersionKind) { d.kind.Store(&kind) }
+func (d *typedDecoder[T]) wants() schema.GroupVersionKind       { return d.gvk }
+func (d *typedDecoder[T]) setKind(kind schema.GroupVersionKind) { d.kind.Store(&kind) }
 
 func (d *typedDecoder[T]) accept(watch, jsonOnly bool) string {
 	as := d.as
@@ -183,7 +182,7 @@ func (d *typedDecoder[T]) json(data []byte, list schema.GroupVersionKind) (T, er
 	if list.Empty() || d.kind.Load() != nil {
 		// As with typed clients, items of lists keep the kind they come with. Those of
 		// built-in types come without.
-		d.setKind(obj)
+		d.giveKind(obj)
 	}
 	if shared || d.sharer == nil {
 		return obj, nil
@@ -199,13 +198,13 @@ func (d *typedDecoder[T]) protobuf(message []byte) (T, error) {
 	if err := d.shared.Unmarshal(message, any(obj).(dedup.Message)); err != nil {
 		return obj, fmt.Errorf("%w %s in protobuf: %w", ErrMalformed, d.gvk.Kind, err)
 	}
-	d.setKind(obj)
+	d.giveKind(obj)
 	return obj, nil
 }
 
-// setKind removes the kind from a typed object, as client-go's typed clients do, or sets that
+// giveKind removes the kind from a typed object, as client-go's typed clients do, or sets that
 // of metadata.
-func (d *typedDecoder[T]) setKind(obj T) {
+func (d *typedDecoder[T]) giveKind(obj T) {
 	kind := schema.GroupVersionKind{}
 	if known := d.kind.Load(); known != nil {
 		kind = *known
@@ -245,9 +244,9 @@ func (d *dynamicDecoder) ofItem(list schema.GroupVersionKind) schema.GroupVersio
 	return list.GroupVersion().WithKind(kind)
 }
 
-func (d *dynamicDecoder) wants() schema.GroupVersionKind { return d.gvk }
-func (d *dynamicDecoder) name(schema.GroupVersionKind)   {} // objects say their kind
-func (d *dynamicDecoder) accept(bool, bool) string       { return jsonType }
+func (d *dynamicDecoder) wants() schema.GroupVersionKind  { return d.gvk }
+func (d *dynamicDecoder) setKind(schema.GroupVersionKind) {} // they come with it
+func (d *dynamicDecoder) accept(bool, bool) string        { return jsonType }
 
 func (d *dynamicDecoder) stats() DecodingStats {
 	return decodingStats(d.shared)

@@ -79,7 +79,7 @@ type REST[T Object] struct {
 	// identifiable and identifiableInJSON say that the identity of objects in protobuf, or in
 	// JSON, can be read before they are decoded.
 	identifiable, identifiableInJSON bool
-	needsKind                        bool // the objects do not come with the kind of the resource
+	needsKind                        bool // the kind of the resource has to be written into the objects
 
 	buffer   atomic.Pointer[[]byte] // of the last page, for the next one
 	received atomic.Uint64          // bytes of answers
@@ -123,9 +123,9 @@ func NewDynamic(c *Client, resource Resource, o RESTOptions) *REST[*unstructured
 }
 
 // NewMetadata returns a source of the metadata of the objects of resource. The server leaves
-// out everything else. The objects have the kind of the resource, so that an event can regard them: one
-// that resource leaves open is asked for before a list, and until the server has told it they have the
-// kind that it sends, PartialObjectMetadata.
+// out everything else. The objects get the kind of the resource, so that events can be recorded for
+// them. If resource.Kind is empty, the server is asked for it before a list; while it does not answer,
+// the kind is PartialObjectMetadata.
 func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.PartialObjectMetadata] {
 	type object = *metav1.PartialObjectMetadata
 	s := newREST(c, resource, o, func(o RESTOptions, table *Table) decoder[object] {
@@ -232,12 +232,12 @@ func (s *REST[T]) resolved(ctx context.Context, op string, o metav1.ListOptions,
 		case err == nil:
 		case needed:
 			return s.resource, err
-		default: // they can be listed without it
+		default: // objects can be listed without their kind
 			return s.resource, nil
 		}
 		s.resource = resource
 		if s.needsKind {
-			s.decoder.name(resource.groupVersionKind())
+			s.decoder.setKind(resource.groupVersionKind())
 		}
 		if before := s.found.Swap(&resource); before == nil || *before != resource {
 			s.wrongKind.Store(0)

@@ -180,14 +180,14 @@ func (e *Elector) callOnNewLeader(ctx context.Context) {
 			return
 		}
 		if e.o.OnNewLeader != nil && (!called || holder != last) {
-			e.name(holder)
+			e.tell(holder)
 		}
 		last, called = holder, true
 	}
 }
 
-// name calls OnNewLeader. Its panic is logged, as it has nothing to do with the term.
-func (e *Elector) name(holder string) {
+// tell calls OnNewLeader. A panic of it is logged: it has nothing to do with the term.
+func (e *Elector) tell(holder string) {
 	defer func() {
 		if value := recover(); value != nil {
 			e.log.Error("OnNewLeader panicked", "holder", holder, "panic", fmt.Sprint(value),

@@ -37,7 +37,7 @@ func (w Write) Ask(
 		before.compare(got.Version)
 	default:
 		before.compareObject(got.Version, string(got.UID))
-		if w.IsAnswer() && !Reaches(got.Version, w.Version) { // the server has lost the write
+		if w.isAnswered() && !Reaches(got.Version, w.Version) { // the server has lost the write
 			by.SuspectWatch(w.Object, w.Version, w.UID)
 		}
 	}

@@ -72,8 +72,8 @@ func Of(w *guard.Write, epoch time.Time) Write {
 	return made
 }
 
-// IsAnswer reports whether Version is that of the object in the answer to the write.
-func (w *Write) IsAnswer() bool {
+// isAnswered reports whether Version is that of the object in the answer to the write.
+func (w *Write) isAnswered() bool {
 	_, name := SplitKey(w.Object)
 	return name != "" && w.Version != "" && !w.Gone && !w.Unknown && !w.Conflict
 }
@@ -123,8 +123,8 @@ func (w *Write) Held(by Cache, now time.Duration) bool {
 	return shown
 }
 
-// isLost reports whether a cache has an older state than the write has made, and has reached its version: the
-// server was set back between the two.
+// isLost reports whether a cache has passed the version of the write with an older state of the object: the
+// two are of different histories of the server.
 func (w *Write) isLost(by Cache) bool {
 	reached, ok := w.Reached(by)
 	version, _, cached := by.Received(w.Object)

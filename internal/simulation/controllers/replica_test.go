@@ -35,8 +35,8 @@ type replica struct {
 
 	mu    sync.Mutex // guards the rest, which is that of a run
 	calls map[string]*keyLog
-	// inherited has the versions of the last writes of the terms before, by object, if the last one has left
-	// its versions. After a crash a term need not show them at once.
+	// inherited has the versions that earlier terms wrote, by object. It is empty after a crash, when a term
+	// need not show them at once.
 	inherited map[string]string
 }
 
