@@ -36,7 +36,8 @@ type barrier[T tidings.Object] struct {
 	ledger
 	asked  []string // the keys that the server is to be asked about
 	newest newestVersions
-	// answered has the newest versions of answers to writes, by resource, whoever follows it.
+	// answered is the newest version in the answers to writes of each resource, also of one that no informer
+	// follows.
 	answered map[schema.GroupResource]string
 	open     int                    // the number of writes that do not show
 	openIn   map[int]map[string]int // of these, the number by the slot of the call, and by key
@@ -124,18 +125,6 @@ func (b *barrier[T]) record(
 	}
 	b.drop(p)
 	b.setTimer()
-}
-
-// wroteTo returns the newest version that the calls have written to a resource, or that the last owners have
-// left for a part of it; "" for none.
-func (b *barrier[T]) wroteTo(r schema.GroupResource, part string) string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	version := b.answered[r]
-	for _, versions := range b.newest {
-		version = newer(version, versions[part])
-	}
-	return version
 }
 
 // awaitedOf returns the entry for a write.
@@ -289,17 +278,6 @@ func (b *barrier[T]) plan(p *pending) {
 	}
 }
 
-// toAsk returns the next key that the server is to be asked about.
-func (b *barrier[T]) toAsk() (key string, ok bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if len(b.asked) == 0 {
-		return "", false
-	}
-	key, b.asked = b.asked[0], b.asked[1:]
-	return key, true
-}
-
 // overdue checks the keys that are due, when the timer has fired. It returns those that are no
 // longer held back.
 func (b *barrier[T]) overdue() (wake []string) {
@@ -344,106 +322,6 @@ func (b *barrier[T]) event(ch *change) (wake []string) {
 		}
 		b.drop(p)
 	}
-	return wake
-}
-
-// answer is the server's answer to a question about a write.
-type answer struct {
-	awaited // as it was when the server was asked
-	written.Answer
-	record *awaited // as it is now
-	err    error
-}
-
-// questions returns the writes of a key that the server is to be asked about now.
-func (b *barrier[T]) questions(key string) (all []answer) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	p := b.keys[key]
-	if p == nil {
-		return nil
-	}
-	b.prune(p)
-	for w := range p.writes() {
-		asks := w.Unknown || p.parked && !w.Conflict
-		if !w.shown && asks && w.Due(w.by, p.since) <= b.now() {
-			all = append(all, answer{awaited: *w, record: w})
-		}
-	}
-	return all
-}
-
-// settle applies the server's answers about the writes of a key. It reports whether the key no
-// longer waits for a write.
-func (b *barrier[T]) settle(key string, answers []answer) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	p := b.keys[key]
-	if p == nil {
-		return true
-	}
-	p.asking, p.problem = false, nil
-	for _, a := range answers {
-		w := a.record
-		switch {
-		case w.shown || w.of != p:
-		case a.err != nil:
-			p.problem = a.err
-		case a.Settled:
-			p.unshown = p.unshown || !a.Shown
-			if reached, ok := w.Reached(w.by); ok && a.Shown {
-				b.shows(w, reached)
-			}
-			b.show(w)
-		case w.Unknown:
-			w.Take(a.Answer)
-			if w.asked = true; !w.Gone && w.mustShow() {
-				b.shows(w, w.Version)
-			}
-		}
-	}
-	if b.prune(p) {
-		return true
-	}
-	for w := range p.writes() { // an outcome that is known now may be due soon
-		if due := w.Due(w.by, p.since); !w.shown && due > b.now() && due < p.due {
-			b.schedule(p, due)
-		}
-	}
-	b.setTimer()
-	return false
-}
-
-// doubt has the server asked about the writes that wait for a cache, which follows another history of the
-// server: some may have been made in the one before. It returns the keys that are no longer held back.
-func (b *barrier[T]) doubt(by *follower[T]) (wake []string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.answered, by.resource().GroupResource())
-	for _, versions := range b.newest {
-		for _, namespace := range by.namespaces() {
-			delete(versions, by.part(namespace))
-		}
-	}
-	for key, p := range b.keys {
-		wasHeld := p.open > 0
-		for w := range p.writes() {
-			if w.by == by {
-				b.look(w, b.now())
-			}
-			if w.by == by && !w.shown {
-				w.Unknown, w.Conflict, w.Until, w.echoed = true, false, b.now(), true
-			}
-		}
-		switch {
-		case p.parked && p.open > 0:
-			b.plan(p)
-		case p.parked && wasHeld:
-			wake = append(wake, key)
-		}
-		b.drop(p)
-	}
-	b.setTimer()
 	return wake
 }
 

@@ -65,11 +65,7 @@ func TestC03_ASecondaryThatIsAddedLater(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
-				create(w, configMap("a", "x"))
-				delayWatches(w, "secrets", 500*time.Millisecond)
-				secrets := informer[*corev1.Secret](w)
-				fatal(t, w.factory.Start(w.ctx))
-				fatal(t, secrets.WaitForSync(w.ctx))
+				secrets := lateSecrets(w, 500*time.Millisecond)
 				written, stale := 0, 0
 				var isAdded atomic.Bool
 				c := newController(w, options{}, func(ctx context.Context, r request) (controller.Result, error) {

@@ -28,10 +28,7 @@ func logsStates(log *calls) func(context.Context, request) (controller.Result, e
 // start waits, in one of two namespaces.
 func TestC03_ATermHoldsItsKeysUntilTheHandOverShows(t *testing.T) {
 	inWorld(t, func(w *world) {
-		first := create(w, withState(configMap("a", "x"), "1"))
-		create(w, withState(configMap("b", "y"), "other"))
-		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespaces: []string{"a", "b"}})
-		fatal(t, err)
+		i, first := twoNamespaces(w)
 		var log calls
 		c := control(w, i, options{}, logsStates(&log))
 		fatal(t, w.factory.Start(w.ctx))
@@ -60,10 +57,7 @@ func TestC03_ATermHoldsItsKeysUntilTheHandOverShows(t *testing.T) {
 // waits. The other slot is served.
 func TestS2_ASlotIsHeldUntilItsHandOverShows(t *testing.T) {
 	inWorld(t, func(w *world) {
-		first := create(w, withState(configMap("a", "x"), "1"))
-		create(w, withState(configMap("b", "y"), "other"))
-		i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespaces: []string{"a", "b"}})
-		fatal(t, err)
+		i, first := twoNamespaces(w)
 		var log calls
 		s := controller.NewSlots(controller.ByNamespace)
 		c := control(w, i, options{Slots: s}, logsStates(&log))
@@ -88,7 +82,7 @@ func TestS2_ASlotIsHeldUntilItsHandOverShows(t *testing.T) {
 		if got := slices.Compact(log.take()); !slices.Equal(got, []string{"2"}) {
 			t.Errorf("calls: %q", got)
 		}
-		_, err = s.Drain(w.ctx, slotsOf("a", "b"))
+		_, err := s.Drain(w.ctx, slotsOf("a", "b"))
 		fatal(t, err)
 		fatal(t, stop())
 	})

@@ -137,3 +137,25 @@ func startTerm[T tidings.Object](w *world, c *controller.Controller[T], t contro
 		return <-ended
 	}
 }
+
+// lateSecrets creates the ConfigMap a/x, and returns a synced informer of Secrets whose events are late.
+func lateSecrets(w *world, late time.Duration) *tidings.Informer[*corev1.Secret] {
+	w.Helper()
+	create(w, configMap("a", "x"))
+	delayWatches(w, "secrets", late)
+	secrets := informer[*corev1.Secret](w)
+	fatal(w.T, w.factory.Start(w.ctx))
+	fatal(w.T, secrets.WaitForSync(w.ctx))
+	return secrets
+}
+
+// twoNamespaces creates a ConfigMap with a state in each of two namespaces, and returns an informer that
+// watches them separately, and the one in a.
+func twoNamespaces(w *world) (*tidings.Informer[*corev1.ConfigMap], *corev1.ConfigMap) {
+	w.Helper()
+	first := create(w, withState(configMap("a", "x"), "1"))
+	create(w, withState(configMap("b", "y"), "other"))
+	i, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{Namespaces: []string{"a", "b"}})
+	fatal(w.T, err)
+	return i, first
+}

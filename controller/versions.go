@@ -3,6 +3,8 @@ package controller
 import (
 	"maps"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/internal/written"
@@ -45,6 +47,18 @@ func (b *barrier[T]) reached(slot int, versions map[string]string) {
 	for part, version := range versions {
 		b.newest.raise(slot, part, version)
 	}
+}
+
+// wroteTo returns the newest version that the calls have written to a resource, or that the last owners have
+// left for a part of it; "" for none.
+func (b *barrier[T]) wroteTo(r schema.GroupResource, part string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	version := b.answered[r]
+	for _, versions := range b.newest {
+		version = newer(version, versions[part])
+	}
+	return version
 }
 
 // shows records a version at which a write shows.
