@@ -32,6 +32,9 @@ func (s *REST[T]) List(ctx context.Context, o ListOptions) (Page[T], error) {
 	if err != nil {
 		return Page[T]{}, s.refused(ctx, r, err)
 	}
+	if o.Continue == "" {
+		s.learnKind(ctx, o.OnActivity)
+	}
 	page, err := s.readPage(ctx, resp, o)
 	if err != nil {
 		s.resetResource(ctx, err)

@@ -48,7 +48,11 @@ func TestKindOfMetadata(t *testing.T) {
 		"/apis/example.com/v1": func(*http.Request) *http.Response {
 			return answerOf(status, jsonType, strings.NewReader(`{"resources":[{"name":"planets","kind":"Planet"}]}`))
 		},
-		"/apis/example.com/v1/planets": func(*http.Request) *http.Response {
+		"/apis/example.com/v1/planets": func(r *http.Request) *http.Response {
+			if r.URL.Query().Get("watch") != "" {
+				return answeredInJSON(strings.NewReader(`{"type":"ADDED","object":{"kind":"PartialObjectMetadata",` +
+					`"apiVersion":"meta.k8s.io/v1","metadata":{"name":"a","resourceVersion":"3"}}}`))
+			}
 			return answeredInJSON(strings.NewReader(`{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1",` +
 				`"metadata":{"resourceVersion":"9"},"items":[{"metadata":{"name":"a","resourceVersion":"3"}}]}`))
 		},
@@ -63,6 +67,16 @@ func TestKindOfMetadata(t *testing.T) {
 			t.Errorf("discovery answers with %d: the metadata has %s %s, want %s", status, m.APIVersion, m.Kind, want)
 		}
 		status = http.StatusOK
+	}
+	s = NewMetadata(client, Resource{Group: "example.com", Version: "v1", Name: "planets"}, RESTOptions{})
+	stream, err := s.Watch(t.Context(), WatchOptions{SendInitialEvents: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stream.Close()
+	events, err := stream.Next()
+	if len(events) != 1 || events[0].Object.Kind != "Planet" {
+		t.Errorf("the stream brought %+v, %v", events, err)
 	}
 }
 

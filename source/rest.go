@@ -124,8 +124,8 @@ func NewDynamic(c *Client, resource Resource, o RESTOptions) *REST[*unstructured
 
 // NewMetadata returns a source of the metadata of the objects of resource. The server leaves
 // out everything else. The objects get the kind of the resource, so that events can be recorded for
-// them. If resource.Kind is empty, the server is asked for it before a list; while it does not answer,
-// the kind is PartialObjectMetadata.
+// them. If resource.Kind is empty, the server is asked for it when it has answered a list; without an
+// answer within ten seconds, the kind is PartialObjectMetadata.
 func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.PartialObjectMetadata] {
 	type object = *metav1.PartialObjectMetadata
 	s := newREST(c, resource, o, func(o RESTOptions, table *Table) decoder[object] {
@@ -202,11 +202,10 @@ func (s *REST[T]) acquire(ctx context.Context) error {
 	}
 }
 
-// resolved returns the resource for a request with such options. It asks the server for the fields
-// that the request needs, except for the next page of a list.
-func (s *REST[T]) resolved(ctx context.Context, op string, o metav1.ListOptions,
+// resolved returns the resource for a request. It asks the server for the fields that the request
+// needs, except for the next page of a list.
+func (s *REST[T]) resolved(ctx context.Context, op string, nextPage bool,
 	onActivity func()) (Resource, error) {
-	nextPage := o.Continue != ""
 	if err := s.acquire(ctx); err != nil {
 		return s.asked, s.fail(op, s.asked, err)
 	}
@@ -219,8 +218,7 @@ func (s *REST[T]) resolved(ctx context.Context, op string, o metav1.ListOptions,
 		s.resource.Scope = ScopeUnknown
 	}
 	needsScope := s.options.ClusterScoped || s.options.Namespace != ""
-	needed := s.resource.Name == "" || s.resource.Scope == ScopeUnknown && needsScope
-	if needed || isList(o) && !nextPage && s.needsKind && s.resource.Kind == "" {
+	if s.resource.Name == "" || s.resource.Scope == ScopeUnknown && needsScope {
 		doubted := s.doubted
 		s.doubted = Resource{} // a server without discovery contradicts a mapper once
 		resource, err := s.client.resolve(ctx, s.resource, question{
@@ -228,17 +226,10 @@ func (s *REST[T]) resolved(ctx context.Context, op string, o metav1.ListOptions,
 			fits:  func(r Resource) bool { return s.wrongScope(r) == nil },
 			limit: s.options.MaxListBytes,
 		})
-		switch {
-		case err == nil:
-		case needed:
+		if err != nil {
 			return s.resource, err
-		default: // objects can be listed without their kind
-			return s.resource, nil
 		}
 		s.resource = resource
-		if s.needsKind {
-			s.decoder.setKind(resource.groupVersionKind())
-		}
 		if before := s.found.Swap(&resource); before == nil || *before != resource {
 			s.wrongKind.Store(0)
 		}
@@ -251,8 +242,29 @@ func (s *REST[T]) resolved(ctx context.Context, op string, o metav1.ListOptions,
 	return resource, nil
 }
 
-// isList reports whether a request with such options brings the whole collection, streamed or not.
-func isList(o metav1.ListOptions) bool { return !o.Watch || o.SendInitialEvents != nil }
+// kindWait is the longest wait for the kind of the objects of a list.
+const kindWait = 10 * time.Second
+
+// learnKind asks the server for the kind of the objects of a list that it has answered, unless it is known or
+// they come with it. Without an answer they are read without their kind.
+func (s *REST[T]) learnKind(ctx context.Context, onActivity func()) {
+	if !s.needsKind || s.acquire(ctx) != nil {
+		return
+	}
+	defer func() { <-s.lock }()
+	if s.resource.Kind == "" {
+		ctx, cancel := context.WithTimeout(ctx, kindWait)
+		defer cancel()
+		resource, err := s.client.discover(ctx, s.resource, question{
+			onActivity: onActivity, limit: s.options.MaxListBytes,
+		})
+		if err != nil {
+			return
+		}
+		s.resource.Kind = resource.Kind
+	}
+	s.decoder.setKind(s.resource.groupVersionKind())
+}
 
 // wrongScope returns the error of a resource whose scope is not the one of the options.
 func (s *REST[T]) wrongScope(r Resource) error {
@@ -280,11 +292,11 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, 
 	if s.invalid != nil {
 		return request{}, s.fail(op, s.asked, fmt.Errorf("%w: %w", errOptions, s.invalid))
 	}
-	resource, err := s.resolved(ctx, op, o, onActivity)
+	resource, err := s.resolved(ctx, op, o.Continue != "", onActivity)
 	if err != nil {
 		return request{}, err
 	}
-	if isList(o) {
+	if !o.Watch || o.SendInitialEvents != nil {
 		s.listed.Store(&resource.Name)
 	} else if listed := s.listed.Load(); listed != nil && *listed != resource.Name {
 		return request{}, s.fail(op, resource, apierrors.NewResourceExpired(fmt.Sprintf(
@@ -383,6 +395,9 @@ func (s *REST[T]) Watch(ctx context.Context, o WatchOptions) (Stream[T], error) 
 			return nil, r.fail(Answered, err)
 		}
 		return nil, err
+	}
+	if o.SendInitialEvents {
+		s.learnKind(ctx, o.OnActivity)
 	}
 	stream, err := newRESTStream(s, r, resp, cancel)
 	if err != nil {
