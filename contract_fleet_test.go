@@ -171,7 +171,8 @@ func TestP18_FleetIsPolite(t *testing.T) {
 		"restart, history lost":           {restart(time.Millisecond, false), 400, 250, 70, 0},
 		"away for a minute, history kept": {restart(time.Minute, true), 2000, 250, 70, 80},
 		"away for a minute, history lost": {restart(time.Minute, false), 2200, 250, 70, 80},
-		"too many requests for a minute":  {tooMany, 1600, 200, 60, 100},
+		// Six of each are refused at most, ten seconds apart. A watch, a question and a list follow.
+		"too many requests for a minute": {tooMany, 9 * fleetSize, 200, 60, 100},
 		// With their first event.
 		"all watches expire at once": {func(*fleet) {}, 200, 200, 60, 0},
 	}

@@ -87,11 +87,12 @@ type Factory struct {
 	scheme *runtime.Scheme
 	o      FactoryOptions
 
-	mu      sync.Mutex // guards the rest
-	shared  map[shareKey]*shared
-	order   []*shared           // as first asked for
-	leaving []*engine.Lifecycle // of those that were forgotten and are not settled
-	stopped bool
+	mu       sync.Mutex // guards the rest
+	shared   map[shareKey]*shared
+	order    []*shared           // as first asked for
+	leaving  []*engine.Lifecycle // of those that were forgotten and are not settled
+	stopped  bool
+	managers int // that run on it
 }
 
 // shareKey has the properties by which informers are shared.

@@ -144,7 +144,7 @@ func (l Lister[T]) selected(prefix string, selector labels.Selector) iter.Seq2[s
 	if exact {
 		return candidates
 	}
-	return filtered(candidates, func(obj T) bool { return selector.Matches(metaindex.Labels(obj)) })
+	return filtered(candidates, func(obj T) bool { return metaindex.Matches(selector, obj) })
 }
 
 // owned yields the objects of a namespace that have an owner, out of one snapshot.

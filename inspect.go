@@ -31,11 +31,25 @@ func init() {
 		}
 		return []inspect.View{i}, true
 	}
+	inspect.Hold = func(factory any) (release func() bool) { return factory.(*Factory).hold() }
 	inspect.Served = func(ctx context.Context, factory any, gvr schema.GroupVersionResource) error {
 		_, err := factory.(*Factory).client.Resolve(ctx, source.Resource{
 			Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource,
 		})
 		return err
+	}
+}
+
+// hold counts a manager of the factory. release reports whether it was the last one.
+func (f *Factory) hold() (release func() (last bool)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.managers++
+	return func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.managers--
+		return f.managers == 0
 	}
 }
 

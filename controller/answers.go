@@ -30,7 +30,7 @@ func (b *barrier[T]) questions(key string) (all []answer) {
 		return nil
 	}
 	b.prune(p)
-	for w := range p.writes() {
+	for w := range p.all(ofKey) {
 		asks := w.Unknown || p.parked && !w.Conflict
 		if !w.shown && asks && w.Due(w.by, p.since) <= b.now() {
 			all = append(all, answer{awaited: *w, record: w})
@@ -56,10 +56,7 @@ func (b *barrier[T]) settle(key string, answers []answer) bool {
 		case a.err != nil:
 			p.problem = a.err
 		case a.Settled:
-			p.unshown = p.unshown || !a.Shown
-			if reached, ok := w.Reached(w.by); ok && a.Shown {
-				b.shows(w, reached)
-			}
+			p.unshown = true
 			b.show(w)
 		case w.Unknown:
 			w.Take(a.Answer)
@@ -71,7 +68,7 @@ func (b *barrier[T]) settle(key string, answers []answer) bool {
 	if b.prune(p) {
 		return true
 	}
-	for w := range p.writes() { // an outcome that is known now may be due soon
+	for w := range p.all(ofKey) { // an outcome that is known now may be due soon
 		if due := w.Due(w.by, p.since); !w.shown && due > b.now() && due < p.due {
 			b.schedule(p, due)
 		}
@@ -85,15 +82,10 @@ func (b *barrier[T]) settle(key string, answers []answer) bool {
 func (b *barrier[T]) doubt(by *follower[T]) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.answered, by.resource().GroupResource())
-	for _, versions := range b.newest {
-		for _, namespace := range by.namespaces() {
-			delete(versions, by.part(namespace))
-		}
-	}
+	b.lower(by)
 	for key, p := range b.keys {
 		wasHeld := p.open > 0
-		for w := range p.writes() {
+		for w := range p.all(ofKey) {
 			if w.by == by {
 				b.look(w, b.now())
 			}

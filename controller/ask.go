@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings/internal/written"
 )
 
 // mostAsked is the number of keys about which the server is asked at a time: the answers about some may
@@ -40,9 +42,12 @@ func (r *run[T]) askAbout(ctx context.Context, key string) {
 	answers := r.barrier.questions(key)
 	for i := range answers {
 		a := &answers[i]
-		a.Answer, a.err = a.Ask(ctx, r.c.o.Guard, a.by, a.by.resource())
-		if isBehind := a.err == nil && !a.Unknown && !a.Settled; isBehind && r.barrier.now()-a.at >= askAfter {
-			a.by.SuspectWatch(a.Object, "", "")
+		waited := r.barrier.now() - a.at
+		a.Answer, a.err = a.Ask(ctx, r.c.o.Guard, a.by, a.by.resource(), waited)
+	}
+	for _, a := range answers {
+		if namespace, _ := written.SplitKey(a.Object); a.Listing {
+			a.by.awaitVersion(ctx, namespace, a.Version)
 		}
 	}
 	if r.barrier.settle(key, answers) {

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -28,7 +29,7 @@ type awaited struct {
 	hasVersion bool          // the version of its event is recorded
 	asked      bool          // the server had to be asked for its outcome
 
-	prevOfKey, nextOfKey, nextOfObject *awaited
+	links [2]struct{ prev, next *awaited } // in the lists ofKey and ofObject
 }
 
 // cache is the part of a follower that the barrier uses.
@@ -39,6 +40,7 @@ type cache interface {
 	resource() schema.GroupVersionResource
 	part(namespace string) string
 	Name() string
+	awaitVersion(ctx context.Context, namespace, version string) bool
 	observeLag(d time.Duration)
 }
 

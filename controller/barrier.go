@@ -36,9 +36,8 @@ type barrier[T tidings.Object] struct {
 	ledger
 	asked  []string // the keys that the server is to be asked about
 	newest newestVersions
-	// answered is the newest version in the answers to writes of each resource, also of one that no informer
-	// follows.
-	answered map[schema.GroupResource]string
+	// answered is the last write to each resource, also to one that no informer follows.
+	answered map[schema.GroupResource]last
 	open     int                    // the number of writes that do not show
 	openIn   map[int]map[string]int // of these, the number by the slot of the call, and by key
 }
@@ -59,10 +58,10 @@ type change struct {
 func newBarrier[T tidings.Object]() *barrier[T] {
 	b := &barrier[T]{epoch: time.Now(), timer: time.NewTimer(0)}
 	b.newest, b.openIn = newestVersions{}, map[int]map[string]int{}
-	b.answered = map[schema.GroupResource]string{}
+	b.answered = map[schema.GroupResource]last{}
 	b.timer.Stop()
 	b.asks = make(chan struct{}, 1)
-	b.keys, b.objects = map[string]*pending{}, map[objectID]*awaited{}
+	b.keys, b.objects = map[string]*pending{}, map[objectID]*writes{}
 	return b
 }
 
@@ -84,7 +83,7 @@ func (b *barrier[T]) restart() {
 	b.asked = nil
 	for _, p := range b.keys {
 		p.parked, p.asking = false, false
-		for w := range p.writes() {
+		for w := range p.all(ofKey) {
 			w.echoed = true
 		}
 		b.prune(p)
@@ -111,9 +110,7 @@ func (b *barrier[T]) record(
 		of[came[i].objectID] = append(of[came[i].objectID], &came[i])
 	}
 	for i := range writes {
-		if w := &writes[i]; !w.Unknown && !w.Conflict {
-			b.answered[w.Resource] = newer(b.answered[w.Resource], w.Version)
-		}
+		b.note(&writes[i])
 	}
 	for _, f := range followers() { // under the lock: forget comes before or after
 		for i := range writes {
@@ -224,7 +221,7 @@ func (b *barrier[T]) look(w *awaited, now time.Duration) {
 // prune settles the writes of a key that the caches show, and reports whether all of them show.
 func (b *barrier[T]) prune(p *pending) bool {
 	now := b.now()
-	for w := range p.writes() {
+	for w := range p.all(ofKey) {
 		b.look(w, now)
 	}
 	return p.open == 0
@@ -256,7 +253,7 @@ func (b *barrier[T]) hold(key string) (parked, unshown bool) {
 func (b *barrier[T]) plan(p *pending) {
 	now := b.now()
 	next, ask := now+askAfter, false
-	for w := range p.writes() {
+	for w := range p.all(ofKey) {
 		if w.shown {
 			continue
 		}
@@ -307,8 +304,7 @@ func (b *barrier[T]) event(ch *change) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	ch.records = b.records.Load()
-	for w, next := b.objects[ch.objectID], (*awaited)(nil); w != nil; w = next {
-		next = w.nextOfObject
+	for w := range b.objects[ch.objectID].all(ofObject) {
 		p, open := w.of, w.of.open
 		if !w.echoed && w.made(*ch) {
 			ch.writer, ch.sent, w.echoed, w.hasVersion = p.key, w.sent, true, ch.version != ""
@@ -331,7 +327,7 @@ func (b *barrier[T]) forget(by cache) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for key, p := range b.keys {
-		for w := range p.writes() {
+		for w := range p.all(ofKey) {
 			if w.by == by {
 				w.echoed = true
 				b.show(w)
@@ -377,7 +373,7 @@ func (b *barrier[T]) describe(keys []queue.KeyStats) (all []Parked) {
 		}
 		w := p.first
 		for w.shown {
-			w = w.nextOfKey
+			w = w.links[ofKey].next
 		}
 		all = append(all, Parked{
 			Key: p.key, Since: b.epoch.Add(p.since), Informer: w.by.Name(), Object: w.Object,

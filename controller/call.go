@@ -115,12 +115,12 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 	if r.ctx.Err() != nil || r.isHeldUp(item.Key) || r.isTermOver() {
 		return queue.Outcome{Result: queue.Park}
 	}
-	if r.c.slots != nil {
+	if slots := r.c.slots.Load(); slots != nil {
 		var served bool
 		if current.slot, served = r.enter(item.Key); !served {
 			return r.leaveOut(item.Key)
 		}
-		defer r.c.slots.end(current.slot)
+		defer slots.end(current.slot)
 	}
 	parked, unshown := r.barrier.hold(item.Key)
 	if parked {

@@ -34,6 +34,7 @@ func TestC03_ATermHoldsItsKeysUntilTheHandOverShows(t *testing.T) {
 		fatal(t, w.factory.Start(w.ctx))
 		fatal(t, w.factory.WaitForSync(w.ctx))
 		w.server.Inject(apisim.Match{Verb: "watch", Namespace: "a"}, apisim.Lag())
+		w.server.Inject(apisim.Match{Verb: "list", Namespace: "a"}, apisim.Delay(50*time.Second))
 		w.server.CutConnections()
 		time.Sleep(time.Second)
 		second := update(w, withState(first, "2"))
@@ -65,6 +66,7 @@ func TestS2_ASlotIsHeldUntilItsHandOverShows(t *testing.T) {
 		s.Begin(newTerm())
 		fatal(t, s.Warm(w.ctx, slot.All()))
 		w.server.Inject(apisim.Match{Verb: "watch", Namespace: "a"}, apisim.Lag())
+		w.server.Inject(apisim.Match{Verb: "list", Namespace: "a"}, apisim.Delay(50*time.Second))
 		w.server.CutConnections()
 		time.Sleep(time.Second)
 		second := update(w, withState(first, "2"))
@@ -155,6 +157,39 @@ func TestC14_AnOptionalTypeThatVanishes(t *testing.T) {
 		update(w, withState(x, "changed"))
 		time.Sleep(time.Second)
 		log.expect(t, "a/x")
+		fatal(t, stop())
+	})
+}
+
+// TestC03_WhatCameAndWent: the cache has what the server has, and its watch, which lags, has yet to bring the
+// states before that of an object that the last holder has made and ended.
+func TestC03_WhatCameAndWent(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, configMap("a", "other"))
+		w.server.Inject(apisim.Match{Verb: "watch", Resource: "configmaps"}, apisim.Stall(apisim.EachFrame, 25*time.Second))
+		var log calls
+		c := newController(w, options{}, func(_ context.Context, r request) (controller.Result, error) {
+			if r.Gone {
+				log.add("%s is gone", r.Key)
+			} else {
+				log.add("%s %s", r.Key, r.Object.Data["state"])
+			}
+			return controller.Result{}, nil
+		})
+		fatal(t, w.factory.Start(w.ctx))
+		time.Sleep(40 * time.Second)
+		synctest.Wait()
+		x := create(w, withState(configMap("a", "x"), "1"))
+		made, err := w.server.Update(context.Background(), withState(x, "2"))
+		fatal(t, err)
+		_, err = w.server.Delete(context.Background(), corev1.SchemeGroupVersion.WithResource("configmaps"), "a", "x")
+		fatal(t, err)
+		term := handingTerm{newTerm()}
+		term.left, term.ok = map[string]string{"configmaps": made.(*corev1.ConfigMap).ResourceVersion}, true
+		stop := startTerm(w, c, term)
+		time.Sleep(5 * time.Minute)
+		synctest.Wait()
+		log.expect(t, "a/other ")
 		fatal(t, stop())
 	})
 }

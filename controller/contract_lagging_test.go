@@ -117,6 +117,23 @@ func TestC03_AnOptionalSecondaryThatAppearsAfterTheTakeOver(t *testing.T) {
 	})
 }
 
+// TestC03_WithoutAGuard the versions of a hand-over that caches do not reach hold up no call for long.
+func TestC03_WithoutAGuard(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, configMap("a", "x"))
+		var log calls
+		c, err := controller.New(informer[*corev1.ConfigMap](w), options{Name: "test", Logger: discard}, isCalled(&log))
+		fatal(t, err)
+		fatal(t, w.factory.Start(w.ctx))
+		term := handingTerm{newTerm()}
+		term.left, term.ok = map[string]string{"configmaps": "1000000"}, true
+		stop := startTerm(w, c, term)
+		time.Sleep(20 * time.Second)
+		log.expect(t, "a/x")
+		fatal(t, stop())
+	})
+}
+
 // TestC03_ASecondaryThatAppearsWhileTheServerIsAsked about another one holds keys back, too.
 func TestC03_ASecondaryThatAppearsWhileTheServerIsAsked(t *testing.T) {
 	inWorld(t, func(w *world) {
@@ -310,4 +327,101 @@ func TestC03_ASecondaryThatIsRemovedWhileItIsBehind(t *testing.T) {
 		}
 		fatal(t, stop())
 	})
+}
+
+// TestC03_WritesWithoutAVersion are shown by a secondary that is added later, too: a delete, and a write whose
+// answer was lost.
+func TestC03_WritesWithoutAVersion(t *testing.T) {
+	for name, test := range map[string]struct {
+		before bool // the Secret exists before
+		write  func(w *world, r *reader, ctx context.Context) error
+	}{
+		"a delete": {true, func(w *world, _ *reader, ctx context.Context) error {
+			return w.client.CoreV1().Secrets("a").Delete(ctx, "s", deleteNow)
+		}},
+		"a write without an answer": {false, func(w *world, _ *reader, ctx context.Context) error {
+			w.server.Inject(apisim.Match{Verb: "create", Resource: "secrets", Times: 1}, apisim.CutAfter(0))
+			if createsSecret(w, "a")(ctx) == nil {
+				w.Error("the create has an answer")
+			}
+			return nil
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				if test.before {
+					create(w, secret("a", "s"))
+				}
+				secrets := lateSecrets(w, 50*time.Second)
+				r := &reader{has: func(ctx context.Context) bool { return hasOne(secrets)(ctx) != test.before }}
+				r.write = func(ctx context.Context) error { return test.write(w, r, ctx) }
+				c := newController(w, options{}, r.call)
+				stop := start(w, c)
+				time.Sleep(100 * time.Millisecond)
+				fatal(t, c.AddSecondary(reads(secrets)))
+				time.Sleep(3 * time.Second)
+				r.started.Store(true)
+				enqueueFor90s(c)
+				r.expect(t)
+				fatal(t, stop())
+			})
+		})
+	}
+}
+
+// TestC03_AnOptionalSecondaryThatFailsForLong and comes back shows what the last holder has written.
+func TestC03_AnOptionalSecondaryThatFailsForLong(t *testing.T) {
+	inWorld(t, func(w *world) {
+		secrets := lateSecrets(w, 20*time.Second)
+		r := &reader{has: func(ctx context.Context) bool {
+			return secrets.Health().State != tidings.StateWatching || hasOne(secrets)(ctx)
+		}}
+		c := newController(w, options{Secondaries: []secondary{reads(secrets).Optional()}}, r.call)
+		fails := w.server.Inject(apisim.Match{Resource: "secrets"}, apisim.Drop())
+		w.server.CutConnections()
+		time.Sleep(time.Second)
+		s := create(w, secret("a", "s")) // by the last holder
+		term := handingTerm{newTerm()}
+		term.left, term.ok = map[string]string{"secrets": s.ResourceVersion}, true
+		stop := startTerm(w, c, term)
+		time.Sleep(5 * time.Minute)
+		if r.calls.Load() == 0 {
+			t.Error("no call without the optional informer")
+		}
+		r.started.Store(true)
+		fails.Lift()
+		enqueueFor90s(c)
+		r.expect(t)
+		fatal(t, stop())
+	})
+}
+
+// TestC03_AHandOverOfAKeyThatWritesInAnotherNamespace holds back the keys of all namespaces.
+func TestC03_AHandOverOfAKeyThatWritesInAnotherNamespace(t *testing.T) {
+	inWorld(t, func(w *world) {
+		delayWatches(w, "secrets", 40*time.Second)
+		i, _ := twoNamespaces(w)
+		secrets, err := tidings.For[*corev1.Secret](w.factory, tidings.Selection{Namespaces: []string{"a", "b"}})
+		fatal(t, err)
+		r := &reader{has: hasOne(secrets)}
+		r.started.Store(true)
+		c := control(w, i, options{Secondaries: []secondary{reads(secrets)}}, r.call)
+		fatal(t, w.factory.Start(w.ctx))
+		fatal(t, w.factory.WaitForSync(w.ctx))
+		s := create(w, secret("b", "s")) // by the last holder, for a/x
+		term := handingTerm{newTerm()}
+		term.left, term.ok = map[string]string{"secrets in b": s.ResourceVersion}, true
+		stop := startTerm(w, c, term)
+		time.Sleep(5 * time.Minute)
+		r.expect(t)
+		fatal(t, stop())
+	})
+}
+
+// enqueueFor90s enqueues a/x each second.
+func enqueueFor90s(c *controller.Controller[*corev1.ConfigMap]) {
+	for range 90 {
+		c.Enqueue("a/x")
+		time.Sleep(time.Second)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
@@ -89,6 +91,56 @@ func TestC10_TwoElectionsOfAGuard(t *testing.T) {
 			synctest.Wait()
 			if err := write(name); n == 0 && err != nil || n == 1 && !errors.Is(err, guard.ErrFenced) {
 				t.Errorf("%d of two terms are lost, and the error of a write is %v", n+1, err)
+			}
+		}
+	})
+}
+
+// TestC09_TwoManagersOfAFactory: the informers stop with the second manager.
+func TestC09_TwoManagersOfAFactory(t *testing.T) {
+	for _, first := range []int{0, 1} {
+		inWorld(t, func(w *world) {
+			x := create(w, withState(configMap("a", "x"), "0"))
+			var logs [2]calls
+			var stops []func() error
+			for i := range logs {
+				m, err := controller.NewManager(w.factory, controller.ManagerOptions{Logger: discard})
+				fatal(t, err)
+				fatal(t, m.AddController(newController(w, options{Name: fmt.Sprint("c", i)}, logsStates(&logs[i]))))
+				stops = append(stops, run(w, m))
+				time.Sleep(time.Second)
+			}
+			for i := range logs {
+				logs[i].expect(t, "0")
+			}
+			fatal(t, stops[first]())
+			update(w, withState(x, "1"))
+			time.Sleep(time.Second)
+			synctest.Wait()
+			logs[1-first].expect(t, "1")
+			fatal(t, stops[1-first]())
+			if err := w.factory.Start(w.ctx); !errors.Is(err, tidings.ErrStopped) {
+				t.Errorf("the factory starts again: %v", err)
+			}
+		})
+	}
+}
+
+// TestC09_AManagerThatBeginsToRunAtItsEnd has another one that has stopped the factory meanwhile.
+func TestC09_AManagerThatBeginsToRunAtItsEnd(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var all [2]*controller.Manager
+		for i := range all {
+			var err error
+			all[i], err = controller.NewManager(w.factory, controller.ManagerOptions{Logger: discard})
+			fatal(t, err)
+			fatal(t, all[i].AddController(newController(w, options{Name: fmt.Sprint("c", i)}, isCalled(&calls{}))))
+		}
+		ctx, stop := context.WithCancel(w.ctx)
+		stop()
+		for i, m := range all {
+			if err := m.Run(ctx); err != nil {
+				t.Errorf("manager %d: %v", i, err)
 			}
 		}
 	})

@@ -37,7 +37,7 @@ type Controller[T tidings.Object] struct {
 	primary   *tidings.Informer[T]
 	succeeded broadcast
 	barrier   *barrier[T]
-	slots     *slotCalls // nil without Options.Slots
+	slots     atomic.Pointer[slotCalls] // nil without a group
 	// callings has the *calling of each key that is with a worker. A worker may be of an earlier
 	// run, if its call did not return in time.
 	callings sync.Map
@@ -105,7 +105,7 @@ func New[T tidings.Object](
 		return fail(err)
 	}
 	if o.Slots != nil {
-		c.slots = &slotCalls{}
+		c.slots.Store(&slotCalls{group: o.Slots, whole: noSlot})
 	}
 	for _, s := range o.Secondaries {
 		if err := c.AddSecondary(s); err != nil {
@@ -248,7 +248,7 @@ func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, n
 func (c *Controller[T]) RunTerm(ctx context.Context, term Term) error {
 	var err error
 	switch {
-	case c.o.Slots == nil:
+	case c.slots.Load() == nil:
 		err = c.runTerm(ctx, term)
 	case term != nil:
 		err = errTerm
@@ -301,8 +301,8 @@ func (c *Controller[T]) end(err error) {
 
 // closeSlots closes all slots, at the beginning and at the end of a run.
 func (c *Controller[T]) closeSlots() {
-	if c.slots != nil {
-		c.slots.reset()
+	if s := c.slots.Load(); s != nil {
+		s.reset()
 	}
 }
 

@@ -186,12 +186,13 @@ func (c *Controller[T]) Health() Health {
 	c.mu.Lock()
 	r := c.running
 	h.Name, h.State, h.Workers, h.Ended = c.o.Name, StateStopped, c.workers, errorText(c.last)
+	isStandby := c.isStandby()
 	if c.takesPart && r == nil {
 		h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
 	}
 	c.mu.Unlock()
-	if c.slots != nil {
-		c.slots.describe(&h)
+	if c.o.Slots != nil {
+		c.slots.Load().describe(&h)
 	}
 	h.Waits, h.Durations, h.Lag = c.waits.Durations(), c.durations.Durations(), c.callLag.Durations()
 	h.AwaitedWrites = c.barrier.awaitedWrites()
@@ -205,6 +206,9 @@ func (c *Controller[T]) Health() Health {
 	}
 	if r != nil {
 		r.describe(&h)
+	}
+	if isStandby && h.State == StateRunning {
+		h.State = StateStopped
 	}
 	h.Added += h.Waits.Count() + uint64(h.Queued.Sum())
 	c.count(func(figures *Health) {
@@ -222,7 +226,7 @@ func (r *run[T]) describe(h *Health) {
 	}
 	started, ending := r.started, r.ending
 	r.mu.Unlock()
-	all, stale := r.staleNames()
+	all, stale := r.namesHolding()
 	switch {
 	case ending:
 		h.State = StateStopping
@@ -267,15 +271,15 @@ func (h *Health) whyWaiting(limited bool) string {
 	return "a worker is about to take it"
 }
 
-// staleNames returns the names of the informers that are out of contact for too long, with the namespace
-// whose calls they hold up if that is not all, and whether all calls are held up.
-func (r *run[T]) staleNames() (all bool, names []string) {
-	stale := *r.stale.Load()
-	if name := stale[""]; name != "" {
+// namesHolding returns the names of the informers that hold up calls, with the namespace of these if that is
+// not all, and whether all calls are held up.
+func (r *run[T]) namesHolding() (all bool, names []string) {
+	holding := r.holding()
+	if name := holding[""]; name != "" {
 		return true, []string{name}
 	}
-	for _, namespace := range slices.Sorted(maps.Keys(stale)) {
-		names = append(names, stale[namespace]+" in namespace "+namespace)
+	for _, namespace := range slices.Sorted(maps.Keys(holding)) {
+		names = append(names, holding[namespace]+" in namespace "+namespace)
 	}
 	return len(names) > 0 && len(names) == len(r.c.all()[0].namespaces()), names
 }

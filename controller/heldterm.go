@@ -35,14 +35,35 @@ type heldTerm struct {
 	reached
 }
 
-func newHeldTerm(t *election.Term) *heldTerm {
-	return &heldTerm{Term: t, reached: reached{versions: map[string]string{}}}
+// newHeldTerm returns a term in which a number of controllers are to run.
+func newHeldTerm(t *election.Term, controllers int) *heldTerm {
+	left, known := t.HandOver()
+	return &heldTerm{Term: t, reached: newReached(left, known, controllers)}
 }
 
 // reached has the newest versions, by resource and selection, that controllers have written.
 type reached struct {
-	mu       sync.Mutex        // guards versions
+	mu       sync.Mutex        // guards the rest
 	versions map[string]string // nil if they are not known
+	// idle is the number of controllers that have not run. It is 0 if the versions that they wrote
+	// before are known.
+	idle int
+}
+
+// newReached returns the versions at the beginning of a term: those that the last holder has left, if they
+// are known.
+func newReached(left map[string]string, known bool, controllers int) reached {
+	if known {
+		return reached{versions: left}
+	}
+	return reached{versions: map[string]string{}, idle: controllers}
+}
+
+// begins records that a controller runs, which waits for what was written before.
+func (r *reached) begins() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.idle = max(r.idle-1, 0)
 }
 
 // Reached records the newest versions, by resource and selection, that a controller has written, or
@@ -58,4 +79,14 @@ func (r *reached) Reached(versions map[string]string) {
 	for part, version := range versions {
 		raise(r.versions, part, version)
 	}
+}
+
+// handOver returns the versions for the next holder, nil if they are not known.
+func (r *reached) handOver() map[string]string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.idle > 0 {
+		return nil
+	}
+	return r.versions
 }

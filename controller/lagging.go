@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidings-go/tidings"
@@ -12,50 +13,82 @@ import (
 )
 
 // mostAskAgain bounds the time between two questions about a version that caches have not reached, which
-// doubles, and that of one question, which may list much.
+// doubles, and that of one question.
 const mostAskAgain = 5 * time.Minute
 
 // unreached is a version that an informer has not reached in a namespace.
 type unreached[T tidings.Object] struct {
 	*follower[T]
-	namespace, version string
+	namespace string
+	last
 }
 
 // isOver reports whether the version is not waited for any more.
 func (u unreached[T]) isOver() bool {
 	reached, held := u.Reached(u.namespace)
-	return !held || u.removed.Err() != nil || u.Over() != nil || u.isAbsent(u.namespace) || written.Reaches(reached, u.version)
+	return !held || u.removed.Err() != nil || u.Over() != nil ||
+		!u.unknown && (u.version == "" || written.Reaches(reached, u.version))
 }
 
-// lagging are versions that informers have not reached, and that hold up calls. One goroutine uses it; each
-// question to the server has one of its own, so that one which hangs holds up no other.
+// holdsUp reports whether calls wait for the version. They do without an optional informer that fails.
+func (u unreached[T]) holdsUp() bool { return !u.isAbsent(u.namespace) && !u.isOver() }
+
+// heldUpBy returns the namespace whose keys wait for a version; "" if all do, as the call for any key may
+// have written to a secondary. They do not wait for a namespace of others that cannot be read.
+func (c *Controller[T]) heldUpBy(u unreached[T]) string {
+	if u.number > 0 && !c.isDivided(u.follower) && !u.isCutOff(u.namespace) {
+		return ""
+	}
+	return c.neededBy(u.follower, u.namespace)
+}
+
+// lagging are versions that informers have not reached, and that hold up calls. Each question to the server
+// has a goroutine of its own, so that one which hangs holds up no other.
 type lagging[T tidings.Object] struct {
-	behind []unreached[T]
-	asked  time.Time
-	again  time.Duration // after asked
+	// behind has the versions. Only update changes it.
+	behind atomic.Pointer[[]unreached[T]]
 
 	mu     sync.Mutex // guards the rest
+	asked  time.Time
+	again  time.Duration // after asked
 	asking map[unreached[T]]bool
+	added  []unreached[T]
 	over   []unreached[T] // the server has shown that they are not to be waited for
+}
+
+// add adds versions, for the next update.
+func (l *lagging[T]) add(all ...unreached[T]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.added = append(l.added, all...)
+}
+
+// all returns the versions at the last update.
+func (l *lagging[T]) all() []unreached[T] {
+	if behind := l.behind.Load(); behind != nil {
+		return *behind
+	}
+	return nil
 }
 
 // update drops the versions that are not waited for any more, and has the server asked from time to time.
 func (l *lagging[T]) update(r *run[T]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.behind = slices.DeleteFunc(l.behind, func(u unreached[T]) bool {
+	behind := slices.DeleteFunc(slices.Concat(l.all(), l.added), func(u unreached[T]) bool {
 		return u.isOver() || slices.Contains(l.over, u)
 	})
-	l.over = nil
-	if len(l.behind) == 0 {
+	l.added, l.over = nil, nil
+	l.behind.Store(&behind)
+	if len(behind) == 0 {
 		l.again = 0
 	}
-	if len(l.behind) == 0 || time.Since(l.asked) < l.again {
+	if len(behind) == 0 || time.Since(l.asked) < l.again {
 		return
 	}
 	l.asked, l.again = time.Now(), min(max(askAfter, 2*l.again), mostAskAgain)
-	for _, u := range l.behind {
-		if !l.asking[u] {
+	for _, u := range behind {
+		if !l.asking[u] && !u.isAbsent(u.namespace) && u.until <= r.barrier.now() {
 			l.ask(r, u)
 		}
 	}
@@ -68,9 +101,11 @@ func (l *lagging[T]) ask(r *run[T], u unreached[T]) {
 	}
 	l.asking[u] = true
 	r.goes("asker of versions", func() {
-		isOver := u.isFoundOver(r.ctx, r.c.o.Guard)
+		var found []unreached[T]
+		isOver := u.isFoundOver(r, &found)
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		l.added = append(l.added, found...)
 		if delete(l.asking, u); isOver {
 			l.over = append(l.over, u)
 		}
@@ -78,23 +113,26 @@ func (l *lagging[T]) ask(r *run[T], u unreached[T]) {
 }
 
 // isFoundOver reports whether the server shows that the version is not to be waited for: it was set back to
-// an older one, or the cache is as new as it. Otherwise the informer begins its watch anew.
-func (u unreached[T]) isFoundOver(ctx context.Context, server *Guard) bool {
-	ctx, cancel := context.WithTimeout(ctx, mostAskAgain)
+// an older one. Otherwise the informer lists again, as no event may come. In place of a version that is not
+// known it adds the server's to found.
+func (u unreached[T]) isFoundOver(r *run[T], found *[]unreached[T]) bool {
+	ctx, cancel := context.WithTimeout(r.ctx, mostAskAgain)
 	defer cancel()
-	gvr := u.resource()
+	gvr, server := u.resource(), r.c.o.Guard
 	newest, err := written.Newest(u, u.namespace, func() (string, error) {
 		return server.Newest(ctx, gvr, u.namespace)
 	})
 	if err != nil {
 		return false
 	}
+	if u.unknown {
+		r.barrier.know(gvr.GroupResource(), u.until, newest)
+		*found = append(*found, unreached[T]{u.follower, u.namespace, last{version: newer(u.version, newest)}})
+		return true
+	}
 	if !written.Reaches(newest, u.version) {
 		return true
 	}
-	isNew, err := written.IsNew(ctx, server, u, gvr, u.namespace)
-	if err == nil && !isNew {
-		u.SuspectWatch(source.Key(u.namespace, ""), "", "")
-	}
-	return isNew
+	u.CatchUp(source.Key(u.namespace, ""), u.version)
+	return false
 }

@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing/synctest"
 	"time"
 
@@ -57,8 +58,8 @@ func logTakeovers(w *world, lines *logtable.Lines) {
 	c := newController(w, options{Logger: lines.Logger()}, isCalled(&calls{}))
 	fatal(w.T, w.factory.Start(w.ctx))
 	fatal(w.T, w.factory.WaitForSync(w.ctx))
-	stored = update(w, withState(stored, "2"))
 	for _, left := range []bool{true, false} {
+		stored = update(w, withState(stored, fmt.Sprint("left ", left)))
 		term := handingTerm{newTerm()}
 		term.left, term.ok = map[string]string{"configmaps": stored.ResourceVersion}, left
 		stop := startTerm(w, c, term)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/election"
+	"github.com/tidings-go/tidings/internal/inspect"
 )
 
 // Runner is run by a [Manager]. A [Controller] is one.
@@ -118,7 +119,7 @@ type unit struct {
 	runner  Runner        // nil until it is made
 	missing string        // the resource that it waits for
 	ended   error         // the error of its last run, unless it ended with its term
-	single  single
+	number  int           // as the slot of a group, if it is led as a whole; 0 if not
 }
 
 // NewManager returns a manager of controllers whose informers come from a factory. The manager
@@ -200,14 +201,12 @@ func (m *Manager) AddController(c Runner) error {
 // election it runs them while this replica holds the Lease, and with Slots it runs each of them while
 // the group assigns it to this replica. With Slots, Run goes on for up to 30 seconds after the end of
 // ctx until the group has given the controllers away: end the context of the group before, or with it.
-// At the end, the calls end first, then the Lease is released, and then the informers stop. It runs
-// once. If a controller fails, the others are stopped and its error is returned.
+// At the end, the calls end first, then the Lease is released, and then the informers stop, unless another
+// manager runs on the factory. It runs once. If a controller fails, the others are stopped and its error is returned.
 func (m *Manager) Run(ctx context.Context) error {
-	informers, stopInformers := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopInformers()
-	err := m.claim(informers)
+	err := m.claim(context.WithoutCancel(ctx))
 	if err == nil {
-		err = m.run(ctx, stopInformers)
+		err = m.run(ctx)
 		m.end(err)
 	}
 	if err != nil {
@@ -216,7 +215,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return nil
 }
 
-func (m *Manager) run(ctx context.Context, stopInformers func()) error {
+func (m *Manager) run(ctx context.Context) error {
 	if m.elector != nil {
 		m.setTerm = m.o.Guard.AddDefaultTerm(noTerm{})
 	}
@@ -225,7 +224,12 @@ func (m *Manager) run(ctx context.Context, stopInformers func()) error {
 			return err
 		}
 	}
+	release := inspect.Hold(m.factory)
 	if err := m.factory.Start(m.informers); err != nil {
+		release()
+		if ctx.Err() != nil && errors.Is(err, tidings.ErrStopped) {
+			return nil // another manager of the factory has ended before this one has begun
+		}
 		return err
 	}
 	close(m.made)
@@ -256,8 +260,10 @@ func (m *Manager) run(ctx context.Context, stopInformers func()) error {
 	for also := range failed {
 		err = errors.Join(err, also)
 	}
-	stopInformers()
-	drained, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
+	if last := release(); !last {
+		return err
+	}
+	drained, cancel := context.WithTimeout(m.informers, shutdownGrace)
 	defer cancel()
 	return errors.Join(err, m.factory.Shutdown(drained))
 }
@@ -291,7 +297,7 @@ func (m *Manager) claim(informers context.Context) error {
 
 // leadTerm runs the controllers for a term.
 func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
-	held := newHeldTerm(t)
+	held := newHeldTerm(t, len(m.units))
 	m.setTerm(held) // of what calls write with another context
 	err := m.lead(ctx, held)
 	if errors.Is(err, ErrCallsRunning) {
@@ -303,7 +309,7 @@ func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
 	if t.Err() != nil && ctx.Err() != nil {
 		return nil // the term was lost: the elector waits for the next one
 	}
-	t.SetHandOver(held.versions) //nolint:errcheck // without versions the next holder asks the server
+	t.SetHandOver(held.handOver()) //nolint:errcheck // without versions the next holder asks the server
 	return err
 }
 
@@ -320,20 +326,12 @@ func (m *Manager) stragglers(err error) {
 func (m *Manager) lead(ctx context.Context, t Term) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	lasting, stop := m.lasting(ctx)
-	defer stop()
 	var group sync.WaitGroup
 	errs := make([]error, len(m.units))
 	for i, u := range m.units {
 		group.Go(func() {
-			if m.o.Slots != nil {
-				errs[i] = m.runMember(ctx, lasting, u)
-			} else {
-				errs[i] = m.runUnit(ctx, u, t)
-			}
-			if errs[i] != nil {
+			if errs[i] = m.runUnit(ctx, u, t); errs[i] != nil {
 				cancel(errs[i])
-				stop()
 			}
 		})
 	}
@@ -353,6 +351,9 @@ func (m *Manager) runUnit(ctx context.Context, u *unit, t Term) error {
 	runner := m.runnerOf(ctx, u)
 	if runner == nil {
 		return nil
+	}
+	if held, ok := t.(*heldTerm); ok {
+		held.begins()
 	}
 	m.o.Logger.Info("a controller starts", "controller", u.Name)
 	err := runner.RunTerm(ctx, t)

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -318,5 +319,69 @@ func TestC11_TakeOvers(t *testing.T) {
 		}
 		fatal(t, stopThird())
 		fatal(t, stopSecond())
+	})
+}
+
+// runnerOfTests is a Runner that is no Controller.
+type runnerOfTests struct {
+	running atomic.Int32
+	terms   chan controller.Term
+}
+
+func (*runnerOfTests) Name() string { return "other" }
+
+func (*runnerOfTests) Health() controller.Health { return controller.Health{Name: "other"} }
+
+func (r *runnerOfTests) RunTerm(ctx context.Context, term controller.Term) error {
+	r.running.Add(1)
+	defer r.running.Add(-1)
+	r.terms <- term
+	select {
+	case <-ctx.Done():
+	case <-term.Done():
+	}
+	time.Sleep(time.Second)
+	return nil
+}
+
+// TestC11_AGroupLeadsARunnerOfAnotherKind, which runs while its slot is served.
+func TestC11_AGroupLeadsARunnerOfAnotherKind(t *testing.T) {
+	inWorld(t, func(w *world) {
+		slots, r := controller.NewSlots(controller.ByUID), &runnerOfTests{terms: make(chan controller.Term, 10)}
+		m, err := controller.NewManager(w.factory, controller.ManagerOptions{Slots: slots, Guard: w.guard, Logger: discard})
+		fatal(t, err)
+		fatal(t, m.AddController(r))
+		stop := run(w, m)
+		fatal(t, slots.Warm(w.ctx, slot.Of(1)))
+		terms := []*testTerm{newTerm(), newTerm()}
+		for _, term := range terms {
+			slots.Begin(term)
+			fatal(t, slots.Prepare(w.ctx, "other"))
+			for range 2 {
+				slots.Lead("other", nil)
+				time.Sleep(time.Second)
+				if n, got := r.running.Load(), slots.Controllers(); n != 1 || !got["other"] || <-r.terms != controller.Term(term) {
+					t.Fatalf("%d runs, and the controllers are %v", n, got)
+				}
+				bounded, cancel := context.WithTimeout(w.ctx, time.Millisecond)
+				if _, err := slots.Resign(bounded, "other"); !errors.Is(err, controller.ErrCallsRunning) {
+					t.Errorf("it resigns while it runs: %v", err)
+				}
+				cancel()
+				versions, err := slots.Resign(w.ctx, "other")
+				if err != nil || versions == nil || r.running.Load() != 0 {
+					t.Errorf("%d runs, and what is left is %v, %v", r.running.Load(), versions, err)
+				}
+			}
+			slots.Lead("other", nil)
+			time.Sleep(time.Second)
+			<-r.terms
+			term.end(errors.New("lost"))
+			time.Sleep(2 * time.Second)
+			if n := r.running.Load(); n != 0 {
+				t.Errorf("%d runs after the term", n)
+			}
+		}
+		fatal(t, stop())
 	})
 }

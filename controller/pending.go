@@ -14,9 +14,8 @@ type objectID struct {
 
 // pending are the writes of a key that a cache may not show, or whose events have not come.
 type pending struct {
-	key     string
-	first   *awaited // the writes, in the order in which they were recorded
-	last    *awaited
+	key string
+	writes
 	due     time.Duration // the time of the next check without an event
 	since   time.Duration // the time at which it was parked
 	problem error         // the error of the last question to the server
@@ -27,15 +26,53 @@ type pending struct {
 	unshown bool // a write was settled by asking
 }
 
-// writes yields the writes, which may be removed meanwhile.
-func (p *pending) writes() iter.Seq[*awaited] {
+// writes is a list of the writes of a key, or of those of an object, in the order in which they were recorded.
+type writes struct {
+	first, last *awaited
+	n           int
+}
+
+// Each write is in two lists.
+const (
+	ofKey    = iota // the writes of a key
+	ofObject        // the writes of an object, by all keys
+)
+
+// all yields the writes, which may be removed meanwhile. of is ofKey or ofObject.
+func (l *writes) all(of int) iter.Seq[*awaited] {
 	return func(yield func(*awaited) bool) {
-		for w, next := p.first, (*awaited)(nil); w != nil; w = next {
-			if next = w.nextOfKey; !yield(w) {
+		if l == nil {
+			return
+		}
+		for w, next := l.first, (*awaited)(nil); w != nil; w = next {
+			if next = w.links[of].next; !yield(w) {
 				return
 			}
 		}
 	}
+}
+
+func (l *writes) add(w *awaited, of int) {
+	if w.links[of].prev = l.last; l.last == nil {
+		l.first = w
+	} else {
+		l.last.links[of].next = w
+	}
+	l.last = w
+	l.n++
+}
+
+func (l *writes) remove(w *awaited, of int) {
+	at := w.links[of]
+	before, next := &l.first, &l.last
+	if at.prev != nil {
+		before = &at.prev.links[of].next
+	}
+	if at.next != nil {
+		next = &at.next.links[of].prev
+	}
+	*before, *next = at.next, at.prev
+	l.n--
 }
 
 // byDue is a heap of keys.
@@ -64,11 +101,12 @@ func (h *byDue) Pop() any {
 	return p
 }
 
-// ledger has the writes, by key and by object, and the keys, by the time at which they are due.
+// ledger has the writes, by key and by object, and the keys, by the time at which they are due. To add and to
+// remove a write takes a constant time.
 type ledger struct {
 	keys    map[string]*pending
 	due     byDue
-	objects map[objectID]*awaited // the first write of each
+	objects map[objectID]*writes
 }
 
 // obtain returns the entry of a key. It makes one that is due at a time if there is none.
@@ -98,53 +136,35 @@ func (l *ledger) drop(p *pending) {
 
 // insert appends a write to those of its key and of its object.
 func (l *ledger) insert(w *awaited) {
-	p := w.of
-	if w.prevOfKey = p.last; p.last == nil {
-		p.first = w
-	} else {
-		p.last.nextOfKey = w
+	w.of.add(w, ofKey)
+	others := l.objects[w.id()]
+	if others == nil {
+		others = &writes{}
+		l.objects[w.id()] = others
 	}
-	p.last = w
-	last := l.objects[w.id()]
-	if last == nil {
-		l.objects[w.id()] = w
-		return
-	}
-	for last.nextOfObject != nil {
-		last = last.nextOfObject
-	}
-	last.nextOfObject = w
+	others.add(w, ofObject)
 }
 
 // remove takes a write out.
 func (l *ledger) remove(w *awaited) {
-	before, next := &w.of.first, &w.of.last
-	if w.prevOfKey != nil {
-		before = &w.prevOfKey.nextOfKey
-	}
-	if w.nextOfKey != nil {
-		next = &w.nextOfKey.prevOfKey
-	}
-	*before, *next = w.nextOfKey, w.prevOfKey
-	id := w.id()
-	switch first := l.objects[id]; {
-	case first != w:
-		for first.nextOfObject != w {
-			first = first.nextOfObject
-		}
-		first.nextOfObject = w.nextOfObject
-	case w.nextOfObject == nil:
-		delete(l.objects, id)
-	default:
-		l.objects[id] = w.nextOfObject
+	w.of.remove(w, ofKey)
+	others := l.objects[w.id()]
+	if others.remove(w, ofObject); others.n == 0 {
+		delete(l.objects, w.id())
 	}
 }
 
-// earlier yields the writes of the same key and object that are recorded, which may be removed meanwhile.
+// earlier yields the writes of the key and the object of a write that were recorded before it, and may be
+// removed meanwhile. It looks at the other writes of the key or of the object, whichever are fewer.
 func (l *ledger) earlier(w *awaited) iter.Seq[*awaited] {
 	return func(yield func(*awaited) bool) {
-		for other, next := l.objects[w.id()], (*awaited)(nil); other != nil; other = next {
-			if next = other.nextOfObject; other.of == w.of && !yield(other) {
+		list, of := &w.of.writes, ofKey
+		if others := l.objects[w.id()]; others == nil || others.n < list.n {
+			list, of = others, ofObject
+		}
+		for other := range list.all(of) {
+			isOf := other.of == w.of && other.id() == w.id()
+			if other == w || isOf && !yield(other) {
 				return
 			}
 		}
@@ -153,8 +173,8 @@ func (l *ledger) earlier(w *awaited) iter.Seq[*awaited] {
 
 // follows reports whether an earlier write of the same key and object does not show.
 func (l *ledger) follows(w *awaited) bool {
-	for other := l.objects[w.id()]; other != w; other = other.nextOfObject {
-		if other.of == w.of && !other.shown {
+	for other := range l.earlier(w) {
+		if !other.shown {
 			return true
 		}
 	}

@@ -41,8 +41,8 @@ type Request[T tidings.Object] struct {
 	Failures int
 	// Waited is the time for which the key was queued.
 	Waited time.Duration
-	// Unshown reports whether a write of an earlier call does not show in the caches, although
-	// they are as new as the server: others have undone it, or the server hides it.
+	// Unshown reports whether a write of an earlier call does not show in the caches, and the server
+	// has said that it cannot: others have undone it, or a selector hides it.
 	Unshown bool
 }
 

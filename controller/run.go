@@ -41,8 +41,7 @@ type run[T tidings.Object] struct {
 	// keys need; "" stands for all namespaces. heldUp has the namespaces with keys that wait for one.
 	stale  atomic.Pointer[map[string]string]
 	heldUp sync.Map
-	// lagging has the versions that hold up calls until the caches reach them. start and the housekeeper
-	// use it.
+	// lagging has the versions that hold up calls until the caches reach them.
 	lagging lagging[T]
 
 	mu            sync.Mutex // guards the rest
@@ -122,9 +121,9 @@ func (r *run[T]) run(ctx context.Context) error {
 	}
 	err := r.start()
 	if err == nil {
-		if slots := r.c.o.Slots; slots != nil {
-			r.serve(slots.serving())
-			r.c.slots.changed.send()
+		if slots := r.c.slots.Load(); slots != nil {
+			r.serve(slots.group.serving(r.c.has()))
+			slots.changed.send()
 		}
 		<-r.ctx.Done()
 	}
@@ -324,11 +323,15 @@ func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
 // other keys may need them. If the primary is watched in that namespace by itself, or if both hold only
 // the namespaces of some slots, the objects belong to the keys there.
 func (c *Controller[T]) neededBy(f *follower[T], namespace string) string {
-	isDivided := f.Slots() != nil && f.Slots().Key() == ByNamespace
-	if isDivided || f.number == 0 || slices.Contains(c.all()[0].namespaces(), namespace) {
+	if c.isDivided(f) || f.number == 0 || slices.Contains(c.all()[0].namespaces(), namespace) {
 		return namespace
 	}
 	return ""
+}
+
+// isDivided reports whether an informer holds only the namespaces of some slots.
+func (c *Controller[T]) isDivided(f *follower[T]) bool {
+	return f.Slots() != nil && f.Slots().Key() == ByNamespace
 }
 
 // end prevents further calls, waits for the running ones and ends all goroutines.

@@ -5,20 +5,25 @@ import (
 	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
 // slotCalls counts the running calls of a controller by slot, and has the slots for which calls
-// may begin. It outlives runs, as a call may.
+// may begin. It outlives runs, as a call may. A controller that is led as a whole has one slot, with a
+// number above those by which objects are divided.
 type slotCalls struct {
+	group   *Slots
+	whole   int       // the slot of all keys; noSlot if Options.Slots divides them
 	changed broadcast // a slot has become idle, or a run has started or ended
 
 	mu      sync.Mutex // guards the rest
 	open    slot.Set   // calls may begin
-	opening [slot.Count]*opening
+	opening [slot.Entries]*opening
 	unknown slot.Set // the last owner has left no versions, and those of the server are not known
-	running [slot.Count]int
-	made    [slot.Count]float64 // since the last report
+	running [slot.Entries]int
+	made    [slot.Entries]float64 // since the last report
 }
 
 // opening is a wait for the versions that the last owners of slots have left.
@@ -27,11 +32,19 @@ type opening struct {
 	versions map[string]string // nil: they are not known
 }
 
+// of returns the slot of an object with a UID and a namespace.
+func (s *slotCalls) of(uid types.UID, namespace string) int {
+	if s.whole != noSlot {
+		return s.whole
+	}
+	return s.group.by.Of(string(uid), namespace)
+}
+
 // reset closes all slots.
 func (s *slotCalls) reset() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open, s.opening = slot.Set{}, [slot.Count]*opening{}
+	s.open, s.opening = slot.Set{}, [slot.Entries]*opening{}
 	s.changed.send()
 }
 
@@ -172,14 +185,20 @@ func (s *slotCalls) isIdle(slots slot.Set) bool {
 	return true
 }
 
-// report adds the calls since the last report, and returns the open slots.
-func (s *slotCalls) report(made *[slot.Count]float64) slot.Set {
+// takeMade adds the calls since its last call.
+func (s *slotCalls) takeMade(made *[slot.Count]float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for n := range s.made {
+	for n := range made {
 		made[n] += s.made[n]
 	}
-	s.made = [slot.Count]float64{}
+	s.made = [slot.Entries]float64{}
+}
+
+// opens returns the slots for which calls may begin.
+func (s *slotCalls) opens() slot.Set {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.open
 }
 

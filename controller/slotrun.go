@@ -24,6 +24,25 @@ var errTerm = errors.New("a controller with Options.Slots has the terms of its g
 
 func (c *Controller[T]) hasSlots() bool { return c.o.Slots != nil }
 
+// has returns the slots that the controller may serve.
+func (c *Controller[T]) has() slot.Set {
+	if s := c.slots.Load(); s.whole != noSlot {
+		return slot.Of(s.whole)
+	}
+	return slot.All()
+}
+
+// lead makes a group lead the controller as a whole, as the slot with a number.
+func (c *Controller[T]) lead(group *Slots, number int) {
+	c.slots.Store(&slotCalls{group: group, whole: number})
+}
+
+// isStandby reports whether another process is to lead the controller.
+func (c *Controller[T]) isStandby() bool {
+	s := c.slots.Load()
+	return s != nil && s.whole != noSlot && !s.isOpen(s.whole)
+}
+
 // leaveSlots is called for a controller that is not to run: slots are served without it.
 func (c *Controller[T]) leaveSlots() {
 	if c.o.Slots != nil {
@@ -40,17 +59,12 @@ func (c *Controller[T]) runSlots(ctx context.Context) error {
 	}
 	c.takesPart, c.last = true, nil
 	c.mu.Unlock()
-	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	group := c.slots.Load().group
+	lasting, stop := group.lasting(ctx)
 	defer stop()
-	defer context.AfterFunc(ctx, func() {
-		bounded, cancel := context.WithTimeout(lasting, leaveGrace)
-		defer cancel()
-		c.o.Slots.awaitTaken(bounded)
-		stop()
-	})()
 	var err error
 	for last := Term(nil); err == nil; {
-		term := c.o.Slots.next(lasting, last)
+		term := group.next(lasting, last)
 		if term == nil {
 			break
 		}
@@ -62,7 +76,7 @@ func (c *Controller[T]) runSlots(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.takesPart, c.last = false, err
-	c.slots.changed.send()
+	c.slots.Load().changed.send()
 	return err
 }
 
@@ -73,12 +87,16 @@ func (c *Controller[T]) current() *run[T] {
 	return c.running
 }
 
-func (c *Controller[T]) setDefaultTerm(t Term) { c.o.Guard.SetDefaultTerm(t) }
+func (c *Controller[T]) setDefaultTerm(t Term) {
+	if c.o.Guard != nil { // a controller that is led as a whole may do without
+		c.o.Guard.SetDefaultTerm(t)
+	}
+}
 
 // warm waits until the run of a term has started.
 func (c *Controller[T]) warm(ctx context.Context, t Term) error {
 	for {
-		changed := c.slots.changed.wait()
+		changed := c.slots.Load().changed.wait()
 		c.mu.Lock()
 		r, ended := c.running, c.last
 		if c.takesPart {
@@ -103,19 +121,19 @@ func (c *Controller[T]) serve(owned []slot.Owned) {
 	for _, o := range owned {
 		c.barrier.reached(o.Number, o.Versions) // the next owner has to reach them too
 	}
-	c.slots.noteUnknown(owned)
+	c.slots.Load().noteUnknown(owned)
 	if r := c.current(); r != nil {
 		r.serve(owned)
 	}
 }
 
-func (c *Controller[T]) pause(slots slot.Set) (known bool) { return c.slots.close(slots) }
+func (c *Controller[T]) pause(slots slot.Set) (known bool) { return c.slots.Load().close(slots) }
 
 // drain waits until no call for slots runs, and the caches show the writes of such calls. It
 // returns the newest versions by resource and selection. If the term is closed, it waits for the
 // calls alone.
 func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[string]string, error) {
-	if !c.slots.awaitIdle(ctx, slots) {
+	if !c.slots.Load().awaitIdle(ctx, slots) {
 		return nil, fmt.Errorf("%w: %w", ErrCallsRunning, context.Cause(ctx))
 	}
 	ticker := time.NewTicker(drainPeriod)
@@ -151,15 +169,17 @@ func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[
 }
 
 func (c *Controller[T]) drop(slots slot.Set) {
-	c.slots.close(slots)
+	c.slots.Load().close(slots)
 	if r := c.current(); r != nil {
 		r.drop(slots)
 	}
 }
 
-// report adds the calls since the last report, and returns the slots that are in order.
-func (c *Controller[T]) report(made *[slot.Count]float64) (inOrder slot.Set) {
-	open := c.slots.report(made)
+func (c *Controller[T]) takeMade(made *[slot.Count]float64) { c.slots.Load().takeMade(made) }
+
+// inOrder returns the slots that are in order.
+func (c *Controller[T]) inOrder() slot.Set {
+	open := c.slots.Load().opens()
 	r := c.current()
 	if r == nil || r.isTermOver() {
 		return slot.Set{}
@@ -177,67 +197,38 @@ func (c *Controller[T]) report(made *[slot.Count]float64) (inOrder slot.Set) {
 
 // slotsOf returns the slots that may have keys of a namespace, "" being all.
 func (c *Controller[T]) slotsOf(namespace string) (slots slot.Set) {
-	if namespace == "" || c.o.Slots.by == ByUID {
-		return slot.All()
+	if s := c.slots.Load(); namespace == "" || s.whole != noSlot || s.group.by == ByUID {
+		return c.has()
 	}
 	slots.Add(ByNamespace.Of("", namespace))
 	return slots
 }
 
-// isInOrder is the counterpart of report for a controller that is led as a whole: it reports
-// whether the controller is in order.
-func (c *Controller[T]) isInOrder() bool {
-	r := c.current()
-	return r != nil && r.hasStarted() && !r.isTermOver() && len(r.cutOff()) == 0 &&
-		len(r.queue.Late(lateAfter)) == 0
-}
-
-// awaitSync waits until the informers that calls need are synced.
-func (c *Controller[T]) awaitSync(ctx context.Context) error {
-	for _, f := range c.all() {
-		if f.optional {
-			continue
-		}
-		if err := f.awaitSync(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// isIdle returns an error that wraps ErrCallsRunning if a call runs, also one of an earlier run.
-func (c *Controller[T]) isIdle() (err error) {
-	c.callings.Range(func(key, _ any) bool {
-		err = fmt.Errorf("controller %q: %w: %v", c.o.Name, ErrCallsRunning, key)
-		return false
-	})
-	return err
-}
-
 // slotOf returns the slot of the object of the next call of a key. By UID, this is the object that
 // calls of the run were made for, or else the cached one. ok is false without either.
 func (c *Controller[T]) slotOf(r *run[T], key string) (n int, ok bool) {
-	by := c.o.Slots.by
-	if by == ByNamespace {
-		namespace, _ := written.SplitKey(key)
-		return by.Of("", namespace), true
+	namespace, _ := written.SplitKey(key)
+	s := c.slots.Load()
+	if s.whole != noSlot || s.group.by == ByNamespace {
+		return s.of("", namespace), true
 	}
 	if r != nil {
 		if uid, called := r.lives.uid(key); called {
-			return by.Of(string(uid), ""), true
+			return s.of(uid, ""), true
 		}
 	}
 	_, uid, ok := c.all()[0].Cached(key)
-	return by.Of(uid, ""), ok
+	return s.of(types.UID(uid), ""), ok
 }
 
 // isServed reports whether changes of a key lead to a call.
 func (r *run[T]) isServed(key string) bool {
-	if r.c.slots == nil {
+	slots := r.c.slots.Load()
+	if slots == nil {
 		return true
 	}
 	n, ok := r.c.slotOf(r, key)
-	return ok && r.c.slots.isOpen(n)
+	return ok && slots.isOpen(n)
 }
 
 // serve begins to serve slots, if the run has started and does not end.
@@ -247,7 +238,7 @@ func (r *run[T]) serve(owned []slot.Owned) {
 	if !r.started || r.ending {
 		return
 	}
-	for _, w := range r.c.slots.expect(owned) {
+	for _, w := range r.c.slots.Load().expect(owned) {
 		r.goes("opener", func() { r.open(w) })
 	}
 }
@@ -255,6 +246,7 @@ func (r *run[T]) serve(owned []slot.Owned) {
 // open waits until the caches have reached the versions of slots, or the server says that they cannot, and
 // calls each of their keys once. Caches that are behind hold up the slots that need them.
 func (r *run[T]) open(w *opening) {
+	slots := r.c.slots.Load()
 	versions, known, behind := r.reach(w.versions, w.versions != nil)
 	if w.versions == nil {
 		behind = nil // after a crash it is not known whether anything was written
@@ -262,18 +254,21 @@ func (r *run[T]) open(w *opening) {
 			for n := range w.slots.Slots() {
 				r.barrier.reached(n, versions) // the next owner has to reach them too
 			}
-			r.c.slots.know(w.slots)
+			slots.know(w.slots)
 		}
 	}
-	lagging := lagging[T]{behind: behind}
+	waits := &lagging[T]{added: behind}
 	for r.ctx.Err() == nil {
-		lagging.update(r)
+		waits.update(r)
 		held := slot.Set{}
-		for _, u := range lagging.behind {
-			held = held.Union(r.c.slotsOf(r.c.neededBy(u.follower, u.namespace)))
+		for _, u := range waits.all() {
+			if u.holdsUp() {
+				held = held.Union(r.c.slotsOf(r.c.heldUpBy(u)))
+			}
 		}
-		r.callMoved(r.c.slots.opened(w, w.slots.Minus(held)))
-		if !r.c.slots.isOpening(w) || !pause(r.ctx) {
+		r.callMoved(slots.opened(w, w.slots.Minus(held)))
+		if !slots.isOpening(w) || !pause(r.ctx) {
+			r.lagging.add(waits.all()...) // of optional informers that fail
 			return
 		}
 	}
@@ -303,7 +298,7 @@ func (r *run[T]) callMoved(slots slot.Set) {
 // enter begins a call for a key, and returns its slot. It reports false if the key is not served.
 func (r *run[T]) enter(key string) (n int, ok bool) {
 	n, ok = r.c.slotOf(r, key)
-	return n, ok && r.c.slots.begin(n)
+	return n, ok && r.c.slots.Load().begin(n)
 }
 
 // leaveOut parks a key whose slot is closed, if calls were made for it: the slot may be served again.
@@ -316,18 +311,18 @@ func (r *run[T]) leaveOut(key string) queue.Outcome {
 	return queue.Outcome{}
 }
 
-// isIn reports whether an object is in a slot; always without Options.Slots.
+// isIn reports whether an object is in a slot; always without a group.
 func (r *run[T]) isIn(n int, object T) bool {
-	s := r.c.o.Slots
-	return s == nil || s.by.Of(string(object.GetUID()), object.GetNamespace()) == n
+	s := r.c.slots.Load()
+	return s == nil || s.of(object.GetUID(), object.GetNamespace()) == n
 }
 
 // countLoad counts a call for its slot, if something else has led to it than the move of the slot and
 // the echo of own writes.
 func (r *run[T]) countLoad(n int, whys []queue.Counted[why]) {
 	asked := func(w queue.Counted[why]) bool { return w.Reason.cause != Moved && !w.Reason.own }
-	if r.c.slots != nil && slices.ContainsFunc(whys, asked) {
-		r.c.slots.count(n)
+	if slots := r.c.slots.Load(); slots != nil && slices.ContainsFunc(whys, asked) {
+		slots.count(n)
 	}
 }
 
@@ -341,10 +336,9 @@ func (r *run[T]) drop(slots slot.Set) {
 	}
 	dropped := r.queue.Forget(keys)
 	r.c.count(func(h *Health) { h.Added += uint64(dropped) })
-	by := r.c.o.Slots.by
 	called := r.lives.forget(func(key string, uid types.UID) bool {
 		namespace, _ := written.SplitKey(key)
-		return slots.Has(by.Of(string(uid), namespace))
+		return slots.Has(r.c.slots.Load().of(uid, namespace))
 	})
 	for _, key := range append(keys, called...) {
 		r.barrier.release(key) // a drain has parked it until its writes show

@@ -111,3 +111,8 @@ func TestS2_AVersionThatIsNoNumber(t *testing.T) {
 		}
 	}
 }
+
+// openTerm is a term that ends with a context.
+type openTerm struct{ context.Context }
+
+func (openTerm) Remaining() time.Duration { return time.Hour }

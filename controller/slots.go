@@ -72,16 +72,18 @@ type Slots struct {
 	aged    time.Time // the time at which the loads were brought up to date
 }
 
-// slotted is a controller with Options.Slots.
+// slotted is a controller with Options.Slots, or one that is led as a whole.
 type slotted interface {
 	Name() string
+	has() slot.Set // the slots that it may serve
 	setDefaultTerm(t Term)
 	warm(ctx context.Context, t Term) error
 	serve(owned []slot.Owned)
 	pause(slots slot.Set) (known bool)
 	drain(ctx context.Context, t Term, slots slot.Set) (map[string]string, error)
 	drop(slots slot.Set)
-	report(made *[slot.Count]float64) (inOrder slot.Set)
+	takeMade(calls *[slot.Count]float64)
+	inOrder() slot.Set
 }
 
 // NewSlots returns a Slots that divides objects by a key, [ByNamespace] or [ByUID]. No slot is
@@ -150,7 +152,7 @@ func (s *Slots) add(c slotted) {
 	s.mu.Unlock()
 	if term != nil {
 		c.setDefaultTerm(term)
-		c.serve(s.serving())
+		c.serve(s.serving(c.has()))
 	}
 }
 
@@ -214,6 +216,21 @@ func (s *Slots) next(ctx context.Context, last Term) Term {
 	}
 }
 
+// lasting returns a context that ends once the group has taken all slots, after ctx.
+func (s *Slots) lasting(ctx context.Context) (context.Context, context.CancelFunc) {
+	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	unset := context.AfterFunc(ctx, func() {
+		bounded, cancel := context.WithTimeout(lasting, leaveGrace)
+		defer cancel()
+		s.awaitTaken(bounded)
+		stop()
+	})
+	return lasting, func() {
+		unset()
+		stop()
+	}
+}
+
 // awaitTaken waits until the group has taken all slots. Slots that are being drained are not taken yet:
 // a controller has to follow its writes, and to ask the server about them.
 func (s *Slots) awaitTaken(ctx context.Context) {
@@ -242,11 +259,14 @@ func (s *Slots) Warm(ctx context.Context, slots slot.Set) error {
 			return err
 		}
 	}
-	if err := s.held.Add(ctx, slots); err != nil {
+	if err := s.held.Add(ctx, slots.And(slot.All())); err != nil {
 		return err
 	}
 	members, term := s.snapshot()
 	for _, c := range members {
+		if c.has().And(slots).IsEmpty() {
+			continue
+		}
 		if err := c.warm(ctx, term); err != nil {
 			return fmt.Errorf("controller %q: %w", c.Name(), err)
 		}
@@ -266,16 +286,17 @@ func (s *Slots) Serve(owned []slot.Owned) {
 	s.mu.Unlock()
 	members, _ := s.snapshot()
 	for _, c := range members {
-		c.serve(owned)
+		has := c.has()
+		c.serve(slices.DeleteFunc(slices.Clone(owned), func(o slot.Owned) bool { return !has.Has(o.Number) }))
 	}
 }
 
-// serving returns the slots that are served, and not paused.
-func (s *Slots) serving() (owned []slot.Owned) {
+// serving returns those of some slots that are served, and not paused.
+func (s *Slots) serving(some slot.Set) (owned []slot.Owned) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n, o := range s.owned {
-		if !s.paused.Has(n) {
+		if some.Has(n) && !s.paused.Has(n) {
 			owned = append(owned, o)
 		}
 	}
@@ -292,12 +313,13 @@ func (s *Slots) Drain(ctx context.Context, slots slot.Set) (map[string]string, e
 	s.mu.Unlock()
 	members, term := s.snapshot()
 	known := true
+	members = slices.DeleteFunc(members, func(c slotted) bool { return c.has().And(slots).IsEmpty() })
 	for _, c := range members {
-		known = c.pause(slots) && known
+		known = c.pause(slots.And(c.has())) && known
 	}
 	versions := map[string]string{}
 	for _, c := range members {
-		reached, err := c.drain(ctx, term, slots)
+		reached, err := c.drain(ctx, term, slots.And(c.has()))
 		if err != nil {
 			return nil, fmt.Errorf("controller %q: %w", c.Name(), err)
 		}
@@ -323,15 +345,15 @@ func (s *Slots) Drain(ctx context.Context, slots slot.Set) (map[string]string, e
 // deleted.
 func (s *Slots) Drop(slots slot.Set) {
 	s.mu.Lock()
-	for n := range slots.Slots() {
+	for n := range slots.And(slot.All()).Slots() {
 		s.loads[n] = 0
 	}
 	s.mu.Unlock()
 	members, _ := s.snapshot()
 	for _, c := range members {
-		c.drop(slots)
+		c.drop(slots.And(c.has()))
 	}
-	s.held.Remove(slots)
+	s.held.Remove(slots.And(slot.All()))
 }
 
 // Report returns the slots that are in order in all controllers. A slot is in order if the informers
@@ -347,14 +369,12 @@ func (s *Slots) Drop(slots slot.Set) {
 // else has led to it than the move of the slot or the echo of an own write: a move makes such calls,
 // and must not lead to the next move.
 func (s *Slots) Report() (inOrder slot.Set, loads [slot.Count]float64) {
-	for _, o := range s.serving() {
-		inOrder.Add(o.Number)
-	}
 	members, _ := s.snapshot()
 	var made [slot.Count]float64
 	for _, c := range members {
-		inOrder = inOrder.Minus(inOrder.Minus(c.report(&made)))
+		c.takeMade(&made)
 	}
+	inOrder = s.inOrder().And(slot.All())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
@@ -367,4 +387,16 @@ func (s *Slots) Report() (inOrder slot.Set, loads [slot.Count]float64) {
 		}
 	}
 	return inOrder, loads
+}
+
+// inOrder returns the slots that are served and in order in all controllers that may serve them.
+func (s *Slots) inOrder() (inOrder slot.Set) {
+	members, _ := s.snapshot()
+	for _, o := range s.serving(slot.All().Union(wholes)) {
+		inOrder.Add(o.Number)
+	}
+	for _, c := range members {
+		inOrder = inOrder.Minus(c.has().Minus(c.inOrder()))
+	}
+	return inOrder
 }

@@ -20,7 +20,7 @@ func (r *run[T]) checkStaleness() {
 		}
 	}
 	admitted := r.admit()
-	r.checkReached(stale)
+	r.lagging.update(r)
 	r.stale.Store(&stale)
 	for _, f := range admitted {
 		f.admitted.Store(true)
@@ -50,10 +50,11 @@ func (r *run[T]) isHeldUp(key string) bool {
 }
 
 // heldUpBy returns the name of an informer that holds up the calls for the keys of a namespace: it is out
-// of contact for too long, or it lacks the objects of a namespace that was added. It returns "" without one.
+// of contact for too long, it lacks the objects of a namespace that was added, or it does not show what was
+// written before. It returns "" without one.
 func (r *run[T]) heldUpBy(namespace string) string {
-	stale := *r.stale.Load()
-	if name := cmp.Or(stale[namespace], stale[""]); name != "" {
+	holding := r.holding()
+	if name := cmp.Or(holding[namespace], holding[""]); name != "" {
 		return name
 	}
 	for _, f := range r.c.all() {
@@ -64,16 +65,32 @@ func (r *run[T]) heldUpBy(namespace string) string {
 	return ""
 }
 
+// holding maps each namespace whose keys an informer holds up to its name: it is out of contact for too long,
+// or does not show what was written before. The namespace "" is all.
+func (r *run[T]) holding() map[string]string {
+	holding, lagging := *r.stale.Load(), r.lagging.all()
+	if len(lagging) == 0 {
+		return holding
+	}
+	holding = maps.Clone(holding)
+	for _, u := range lagging {
+		if u.holdsUp() {
+			holding[r.c.heldUpBy(u)] = u.Name()
+		}
+	}
+	return holding
+}
+
 // lacking returns the versions that calls, or the last owners, have written before the cache of an informer
 // could be read, and that it may not show.
 func (r *run[T]) lacking(f *follower[T]) (behind []unreached[T]) {
 	resource := f.resource()
-	if resource.Empty() {
+	if resource.Empty() || r.c.o.Guard == nil { // without a guard the server cannot be asked
 		return nil
 	}
 	for _, namespace := range f.namespaces() {
 		u := unreached[T]{f, namespace, r.barrier.wroteTo(resource.GroupResource(), f.part(namespace))}
-		if u.version != "" && !u.isOver() {
+		if !u.isOver() {
 			behind = append(behind, u)
 		}
 	}
@@ -86,7 +103,7 @@ func (r *run[T]) admit() (admitted []*follower[T]) {
 	for _, f := range r.c.all() {
 		if !f.admitted.Load() && !f.resource().Empty() {
 			admitted = append(admitted, f)
-			r.lagging.behind = append(r.lagging.behind, r.lacking(f)...)
+			r.lagging.add(r.lacking(f)...)
 		}
 	}
 	return admitted
@@ -95,7 +112,7 @@ func (r *run[T]) admit() (admitted []*follower[T]) {
 // cutOff returns the namespaces whose keys calls cannot be made for at present, or with caches that are
 // too old; "" is all.
 func (r *run[T]) cutOff() []string {
-	namespaces := slices.Collect(maps.Keys(*r.stale.Load()))
+	namespaces := slices.Collect(maps.Keys(r.holding()))
 	for _, f := range r.c.all() {
 		for _, namespace := range f.namespaces() {
 			if f.isCutOff(namespace) {

@@ -2,12 +2,14 @@ package controller
 
 import (
 	"context"
+	"iter"
 	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/source"
 )
 
 const (
@@ -18,6 +20,9 @@ const (
 	// not known whether there were writes, and a quiet collection shows its version once a
 	// minute.
 	crashWait = time.Second
+	// quietAfter is the time without an event after which an informer that has to reach a version of the
+	// last holder is listed.
+	quietAfter = 500 * time.Millisecond
 	// outcomeWait bounds the wait for the versions of the last writes at the end of a term. The
 	// server is asked a second after its answer to a write that failed.
 	outcomeWait = 2 * time.Second
@@ -44,7 +49,7 @@ func (r *run[T]) takeOver() {
 	}
 	versions, all, behind := r.reach(left, known)
 	if known && r.c.o.Guard != nil { // after a crash it is not known whether anything was written
-		r.lagging.behind = behind
+		r.lagging.add(behind...)
 	}
 	r.barrier.reached(noSlot, versions) // the next owner has to reach them too
 	r.tookOver = all && r.ctx.Err() == nil
@@ -54,20 +59,22 @@ func (r *run[T]) takeOver() {
 // if these are not known. It returns the versions that the next owner has to reach too, whether
 // these are all, and those that are not reached.
 func (r *run[T]) reach(versions map[string]string, known bool) (map[string]string, bool, []unreached[T]) {
-	level, bound, crashed := slog.LevelInfo, handOverWait, !known
+	level, crashed := slog.LevelInfo, !known
 	if crashed {
 		if r.c.o.Guard == nil {
 			return nil, false, nil
 		}
 		versions, known = r.newest()
-		level, bound = slog.LevelDebug, crashWait
+		level = slog.LevelDebug
 	}
-	behind := r.catchUp(versions, bound)
-	if len(behind) > 0 && r.ctx.Err() == nil {
-		var names []string
-		for _, u := range behind {
+	behind := r.catchUp(versions, crashed)
+	var names []string
+	for _, u := range behind {
+		if !u.isAbsent(u.namespace) {
 			names = append(names, u.Name())
 		}
+	}
+	if len(names) > 0 && r.ctx.Err() == nil {
 		r.c.o.Logger.Log(r.ctx, level, "caches have not reached the version that the server had at the "+
 			"beginning of the term", "informers", slices.Compact(names))
 	}
@@ -75,14 +82,6 @@ func (r *run[T]) reach(versions map[string]string, known bool) (map[string]strin
 		r.leaveOutUnseen(versions)
 	}
 	return versions, known, behind
-}
-
-// checkReached adds the informers that have not reached a version to those that hold up calls.
-func (r *run[T]) checkReached(held map[string]string) {
-	r.lagging.update(r)
-	for _, u := range r.lagging.behind {
-		held[r.c.neededBy(u.follower, u.namespace)] = u.Name()
-	}
 }
 
 // leaveOutUnseen removes the server's versions that informers have not seen, or that those of the next
@@ -98,20 +97,46 @@ func (r *run[T]) leaveOutUnseen(versions map[string]string) {
 	}
 }
 
-// catchUp waits, for bound at most, until the informers have reached the versions of their parts. It
-// returns those that have not.
-func (r *run[T]) catchUp(versions map[string]string, bound time.Duration) (behind []unreached[T]) {
+// catchUp waits, bounded, until the informers have reached the versions of their parts. It returns those
+// that have not. Unless the last holder has crashed, those that receive nothing meanwhile are listed, as no
+// event may come.
+func (r *run[T]) catchUp(versions map[string]string, crashed bool) (behind []unreached[T]) {
+	bound := crashWait
+	if !crashed {
+		bound = handOverWait
+		defer time.AfterFunc(quietAfter, func() { r.listQuiet(versions) }).Stop()
+	}
 	ctx, cancel := context.WithTimeout(r.ctx, bound)
 	defer cancel()
-	for _, f := range r.c.all() {
-		for _, namespace := range f.namespaces() {
-			version := versions[f.part(namespace)]
-			if version != "" && !f.isAbsent(namespace) && !f.awaitVersion(ctx, namespace, version) {
-				behind = append(behind, unreached[T]{f, namespace, version})
-			}
+	for u := range r.unreached(versions) {
+		if u.isAbsent(u.namespace) || !u.awaitVersion(ctx, u.namespace, u.version) {
+			behind = append(behind, u)
 		}
 	}
 	return behind
+}
+
+// listQuiet lists the informers that have to reach versions and receive nothing.
+func (r *run[T]) listQuiet(versions map[string]string) {
+	for u := range r.unreached(versions) {
+		if u.isSilent(u.namespace, quietAfter) {
+			u.CatchUp(source.Key(u.namespace, ""), u.version)
+		}
+	}
+}
+
+// unreached yields the parts of informers that have not reached their versions.
+func (r *run[T]) unreached(versions map[string]string) iter.Seq[unreached[T]] {
+	return func(yield func(unreached[T]) bool) {
+		for _, f := range r.c.all() {
+			for _, namespace := range f.namespaces() {
+				u := unreached[T]{f, namespace, last{version: versions[f.part(namespace)]}}
+				if !u.isOver() && !yield(u) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // newest returns the server's version for each informer that calls wait for, by part, and whether all

@@ -35,10 +35,12 @@ func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if runner != nil && m.o.Slots != nil && !hasSlots(runner) {
+		u.number = slot.Count + m.led
 		if m.led++; m.led > slot.MaxControllers {
 			return fmt.Errorf("%d controllers without Options.Slots are to run: a group leads at most %d",
 				m.led, slot.MaxControllers)
 		}
+		runner = m.o.Slots.lead(runner, u.number)
 	}
 	if missing != "" && u.missing != missing {
 		m.o.Logger.Warn("a controller is skipped until the server serves what it needs",
@@ -107,4 +109,10 @@ func (m *Manager) await(ctx context.Context, u *unit) error {
 			return err
 		}
 	}
+}
+
+// hasSlots reports whether a runner is a controller with Options.Slots.
+func hasSlots(r Runner) bool {
+	s, ok := r.(interface{ hasSlots() bool })
+	return ok && s.hasSlots()
 }

@@ -2,9 +2,11 @@ package controller
 
 import (
 	"maps"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/internal/written"
@@ -49,16 +51,70 @@ func (b *barrier[T]) reached(slot int, versions map[string]string) {
 	}
 }
 
-// wroteTo returns the newest version that the calls have written to a resource, or that the last owners have
-// left for a part of it; "" for none.
-func (b *barrier[T]) wroteTo(r schema.GroupResource, part string) string {
+// last is the last write to a resource.
+type last struct {
+	version string // of the newest answer; "" without one
+	// unknown reports whether there were writes without a version, such as a delete. The server, which has
+	// ended them at the time until, tells a version at which they show.
+	unknown bool
+	until   time.Duration
+}
+
+// note records a write as the last one to its resource.
+func (b *barrier[T]) note(w *guard.Write) {
+	l := b.answered[w.Resource]
+	switch {
+	case w.Conflict:
+		return
+	case w.Unknown:
+		l.unknown, l.until = true, max(l.until, w.NotBefore.Sub(b.epoch))
+	case w.Gone:
+		l.unknown, l.until = true, max(l.until, b.now())
+	default:
+		l.version = newer(l.version, w.Version)
+	}
+	b.answered[w.Resource] = l
+}
+
+// know records a version at which the writes to a resource show that ended at a time at the latest.
+func (b *barrier[T]) know(r schema.GroupResource, until time.Duration, version string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	version := b.answered[r]
+	l := b.answered[r]
+	l.version = newer(l.version, version)
+	l.unknown = l.unknown && l.until > until
+	b.answered[r] = l
+}
+
+// wroteTo returns the last write of the calls to a resource. Its version may be one that the last owners have
+// left for a part of the resource.
+func (b *barrier[T]) wroteTo(r schema.GroupResource, part string) last {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	l := b.answered[r]
 	for _, versions := range b.newest {
-		version = newer(version, versions[part])
+		l.version = newer(l.version, versions[part])
 	}
-	return version
+	return l
+}
+
+// lower lowers the versions of a follower to those that it has reached, as it follows another history of the
+// server.
+func (b *barrier[T]) lower(by *follower[T]) {
+	r := by.resource().GroupResource()
+	l, most := b.answered[r], ""
+	for _, namespace := range by.namespaces() {
+		part := by.part(namespace)
+		reached, _ := by.Reached(namespace)
+		most = newer(most, reached)
+		for _, versions := range b.newest {
+			if version, ok := versions[part]; ok {
+				versions[part] = older(version, reached)
+			}
+		}
+	}
+	l.version = older(l.version, most)
+	b.answered[r] = l
 }
 
 // shows records a version at which a write shows.
@@ -75,7 +131,7 @@ func (b *barrier[T]) withoutVersion() (keys []string) {
 	defer b.mu.Unlock()
 	for key, p := range b.keys {
 		b.prune(p)
-		for w := range p.writes() {
+		for w := range p.all(ofKey) {
 			if !w.shown && (w.Gone || w.Unknown || !w.mustShow() && !w.Conflict) {
 				keys = append(keys, key)
 				break
@@ -84,6 +140,14 @@ func (b *barrier[T]) withoutVersion() (keys []string) {
 		b.drop(p)
 	}
 	return keys
+}
+
+// older returns the lower one of a known version, which may be "", and another one.
+func older(known, version string) string {
+	if order, ok := delta.CompareDecimal(known, version); known == "" || ok && order <= 0 {
+		return known
+	}
+	return version
 }
 
 // raise sets the version of a part, if the new one is later, or the known one is no number.

@@ -2,6 +2,7 @@ package ctrlruntime
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -21,12 +22,13 @@ import (
 //
 //	mgr, err := ctrl.NewManager(config, ctrl.Options{NewCache: ctrlruntime.NewCache})
 //
-// All options have the same meaning there. With opts.NewInformer the result is the cache of
-// cache.New itself.
+// All options have the same meaning there. With opts.NewInformer the informers are those of the
+// option, as with cache.New. Reads of a client of [NewClient] wait for writes if they are drop-in
+// informers.
+//
+// An informer that does less than it otherwise would is logged once, to the logger of ctrl.SetLogger.
+// The field Fallback of its health says why.
 func NewCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
-	if opts.NewInformer != nil {
-		return cache.New(config, opts)
-	}
 	httpClient, err := httpClientOf(config, opts.HTTPClient)
 	if err != nil {
 		return cache.New(config, opts) // this has the same error with controller-runtime's text
@@ -34,35 +36,46 @@ func NewCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	if opts.Scheme == nil {
 		opts.Scheme = scheme.Scheme // as cache.New does
 	}
-	set := &InformerSet{scheme: opts.Scheme}
+	set := &InformerSet{scheme: opts.Scheme, unknown: map[kindKey]bool{}}
 	r := newReader(config, httpClient, set)
+	given := opts.NewInformer
 	opts.HTTPClient = probed(httpClient)
 	opts.NewInformer = func(lw toolscache.ListerWatcher, example runtime.Object,
 		resync time.Duration, indexers toolscache.Indexers) toolscache.SharedIndexInformer {
-		lw, key := r.readable(lw, example)
-		of := tidingscache.NewSharedIndexInformerWithOptions(lw, example,
+		readable, key := r.readable(lw, example)
+		if given != nil {
+			of := given(r.newest(lw), example, resync, indexers)
+			key.fallback = fmt.Sprintf("it is a %T of the option NewInformer", of)
+			set.add(of, key)
+			return of
+		}
+		of := tidingscache.NewSharedIndexInformerWithOptions(readable, example,
 			toolscache.SharedIndexInformerOptions{
 				ResyncPeriod: resync, Indexers: indexers, ObjectDescription: key.name,
 			})
 		set.add(of, key)
 		return newInformer(of)
 	}
-	of, err := cache.New(config, opts)
+	of, err := cache.New(unlimited(config), opts)
 	if err != nil {
 		return nil, err
 	}
-	return &wrapper{of, set}, nil
+	return &wrapper{of, set, given != nil}, nil
 }
 
 // wrapper is controller-runtime's cache with List by labels.
 type wrapper struct {
 	cache.Cache
 	informers *InformerSet
+	isGiven   bool // the option NewInformer has made them, and they know no List by labels
 }
 
 // List lists objects as controller-runtime's cache does.
 func (w *wrapper) List(ctx context.Context, list client.ObjectList,
 	opts ...client.ListOption) error {
+	if w.isGiven {
+		return w.Cache.List(ctx, list, opts...)
+	}
 	return w.Cache.List(ctx, list, byLabels(opts)...)
 }
 

@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -50,7 +51,7 @@ func NewClient(config *rest.Config, options client.Options) (client.Client, erro
 	of, ok := options.Cache.Reader.(*wrapper)
 	if !ok {
 		return nil, fmt.Errorf("ctrlruntime: NewClient: the cache is a %T: "+
-			"set ctrl.Options.NewCache to ctrlruntime.NewCache", options.Cache.Reader)
+			"it needs the cache itself that ctrlruntime.NewCache makes, as ctrl.Options.NewCache", options.Cache.Reader)
 	}
 	server, err := guard.New(config, guard.Options{})
 	if err != nil {
@@ -134,7 +135,11 @@ func (r *waitingReader) Get(ctx context.Context, key client.ObjectKey, obj clien
 	if o.ApplyOptions(opts); o.DisableReadYourWritesConsistency {
 		return get()
 	}
-	return r.await(ctx, obj, key.Namespace, key.Name, get)
+	kind, err := apiutil.GVKForObject(obj, r.informers.scheme)
+	if err != nil {
+		return get() // it returns the same error
+	}
+	return r.await(ctx, obj, kind, key.Namespace, key.Name, get)
 }
 
 // List lists objects.
@@ -145,20 +150,24 @@ func (r *waitingReader) List(ctx context.Context, list client.ObjectList,
 	if o.ApplyOptions(opts); o.DisableReadYourWritesConsistency {
 		return read()
 	}
-	return r.await(ctx, list, o.Namespace, "", read)
+	kind, err := apiutil.GVKForObject(list, r.informers.scheme)
+	if err != nil {
+		return read() // it returns the same error
+	}
+	// controller-runtime's cache finds the informer of a list in this way.
+	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
+	return r.await(ctx, list, kind, o.Namespace, "", read)
 }
 
-// await calls read once the informers that it uses show the writes of the object that it reads. With
-// the name "" it waits for the writes of all objects in the namespace, or in all namespaces for "". A
-// read that has made an informer is repeated: the informer may not show a write yet whose outcome is
-// unknown.
-func (r *waitingReader) await(ctx context.Context, of runtime.Object, namespace, name string,
-	read func() error) error {
-	kind, err := apiutil.GVKForObject(of, r.informers.scheme)
-	if err != nil || r.writes.none() {
-		return read() // read returns the same error
+// await calls read once the informers of a kind that it uses show the writes of the object that it
+// reads. With the name "" it waits for the writes of all objects in the namespace, or in all namespaces
+// for "". A read that has made an informer is repeated: the informer may not show a write yet whose
+// outcome is unknown.
+func (r *waitingReader) await(ctx context.Context, of runtime.Object, kind schema.GroupVersionKind,
+	namespace, name string, read func() error) error {
+	if r.writes.none() {
+		return read()
 	}
-	kind.Kind = strings.TrimSuffix(kind.Kind, "List")
 	for {
 		used := r.informers.readBy(kind, formOf(of), namespace)
 		if err := r.writes.await(ctx, used, namespace, name); err != nil {
@@ -166,6 +175,9 @@ func (r *waitingReader) await(ctx context.Context, of runtime.Object, namespace,
 		}
 		err := read()
 		if ctx.Err() != nil || slices.Equal(used, r.informers.readBy(kind, formOf(of), namespace)) {
+			if err == nil && len(used) == 0 {
+				r.informers.checkKnown(kind, formOf(of))
+			}
 			return err
 		}
 	}

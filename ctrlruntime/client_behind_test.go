@@ -176,3 +176,22 @@ func TestNewClient(t *testing.T) {
 		}
 	})
 }
+
+// TestC03_EndsThatTheCacheCannotShow: a program deletes a pod that its cache leaves out. No event comes, and
+// its reads go on.
+func TestC03_EndsThatTheCacheCannotShow(t *testing.T) {
+	red := labels.SelectorFromSet(labels.Set{"color": "red"})
+	withClient(t, cache.Options{DefaultLabelSelector: red}, late, func(w *clientWorld) {
+		pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "b"}}}}
+		pod.Namespace, pod.Name = "shop", "x"
+		w.must(w.client.List(w.Context(), &corev1.PodList{}, client.InNamespace("shop")))
+		w.must(w.client.Create(w.Context(), pod))
+		time.Sleep(5 * time.Second)
+		w.must(w.client.Delete(w.Context(), pod))
+		began := time.Now()
+		err := w.client.Get(w.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{})
+		if d := time.Since(began); !apierrors.IsNotFound(err) || d > 2*time.Second {
+			t.Errorf("after %v: %v", d, err)
+		}
+	})
+}

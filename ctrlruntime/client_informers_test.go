@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -133,4 +134,31 @@ func TestC03_TheFirstReadOfATypeAfterAnUnknownOutcome(t *testing.T) {
 			t.Errorf("the labels are %v", read.Labels)
 		}
 	})
+}
+
+// TestC03_TheInformerOfAllOtherNamespaces: it shows nothing of a namespace that has a cache of its own, and no
+// read of that namespace waits for it.
+func TestC03_TheInformerOfAllOtherNamespaces(t *testing.T) {
+	o := cache.Options{DefaultNamespaces: map[string]cache.Config{cache.AllNamespaces: {}, "shop": {}}}
+	for _, deleted := range []bool{false, true} {
+		withClient(t, o, late, func(w *clientWorld) {
+			w.must(w.client.List(w.Context(), &corev1.PodList{}, client.InNamespace("blog")))
+			_, untyped := untypedOf(corev1.SchemeGroupVersion.WithKind("Pod")) // whose watch is late
+			w.must(w.client.List(w.Context(), untyped, client.InNamespace("shop")))
+			pod := &corev1.Pod{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "b"}}}}
+			pod.Namespace, pod.Name = "shop", "x"
+			w.must(w.client.Create(w.Context(), pod))
+			if err := ctrlruntime.Informers(w.cache).WaitFor(w.Context(), pod); !errors.Is(err, ctrlruntime.ErrNoInformer) {
+				t.Errorf("WaitFor: %v, want ErrNoInformer", err)
+			}
+			if deleted {
+				w.must(w.client.Delete(w.Context(), pod))
+			}
+			began := time.Now()
+			err := w.client.Get(w.Context(), client.ObjectKeyFromObject(pod), &corev1.Pod{})
+			if d := time.Since(began); apierrors.IsNotFound(err) != deleted || d > late {
+				t.Errorf("deleted %v: after %v: %v", deleted, d, err)
+			}
+		})
+	}
 }

@@ -38,6 +38,7 @@ func (w *world) mapper() meta.RESTMapper {
 		mapper.Add(corev1.SchemeGroupVersion.WithKind(kind), scope)
 	}
 	mapper.Add(widgetKind, meta.RESTScopeNamespace)
+	mapper.AddSpecific(allowListKind, allowListResource, widgetVersion.WithResource("allowlist"), meta.RESTScopeNamespace)
 	return mapper
 }
 
@@ -45,8 +46,15 @@ func (w *world) mapper() meta.RESTMapper {
 // other.
 func withClient(t *testing.T, o cache.Options, delay time.Duration, run func(*clientWorld)) {
 	t.Helper()
+	withTimeout(t, 0, o, delay, run)
+}
+
+// withTimeout is withClient with a timeout of the rest.Config.
+func withTimeout(t *testing.T, timeout time.Duration, o cache.Options, delay time.Duration, run func(*clientWorld)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		w := &clientWorld{world: newWorld(t, o)}
+		w.config.Timeout = timeout
 		w.server.RefuseStreamedLists(true) // their frames would be late too
 		if delay > 0 {
 			w.server.Inject(lateWatches, apisim.Stall(apisim.EachFrame, delay))
@@ -61,7 +69,7 @@ func withClient(t *testing.T, o cache.Options, delay time.Duration, run func(*cl
 // newClient returns a client of the cache.
 func (w *world) newClient(newClient client.NewClientFunc) client.Client {
 	w.Helper()
-	c, err := newClient(w.server.Config(), client.Options{
+	c, err := newClient(w.config, client.Options{
 		Scheme: w.options.Scheme, Mapper: w.mapper(),
 		Cache: &client.CacheOptions{Reader: w.cache, Unstructured: true},
 	})

@@ -1,7 +1,9 @@
 package ctrlruntime_test
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidings-go/tidings/apisim"
+	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 )
 
 // labelled sets a label of an object, which is a change.
@@ -36,10 +39,17 @@ func TestC03_ReadsAfterEachWrite(t *testing.T) {
 			return &Widget{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "x"}}
 		},
 		"maps": func() client.Object { return widget("shop", "x", 1, nil) },
+		"odd kind": func() client.Object {
+			return &AllowList{Widget: Widget{ObjectMeta: configMap("shop", "x", nil).ObjectMeta}}
+		},
+		"odd maps": func() client.Object { return custom(allowListKind, "shop", "x", 1, nil) },
 	} {
 		resource := widgetResource
-		if name == "built-in" {
+		switch {
+		case name == "built-in":
 			resource = configMapResource
+		case strings.HasPrefix(name, "odd"):
+			resource = allowListResource
 		}
 		t.Run(name, func(t *testing.T) {
 			withClient(t, cache.Options{}, late, func(w *clientWorld) {
@@ -98,6 +108,11 @@ func TestC03_WhichReadsWait(t *testing.T) {
 			n, _ := w.lists(list, inShop)
 			return n
 		}, 1, true},
+		"list of another Go type": {func(w *clientWorld) int {
+			_, list := untypedOf(configMapKind)
+			n, _ := w.lists(&ownList{*list.(*unstructured.UnstructuredList)}, inShop)
+			return n
+		}, 1, true},
 		"list in another namespace": {func(w *clientWorld) int {
 			n, _ := w.lists(&corev1.ConfigMapList{}, client.InNamespace("blog"))
 			return n
@@ -117,7 +132,8 @@ func TestC03_WhichReadsWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			withClient(t, cache.Options{}, late, func(w *clientWorld) {
 				_, partial := metadataOf(configMapKind)
-				w.warm(&corev1.ConfigMapList{}, &corev1.SecretList{}, partial)
+				_, untyped := untypedOf(configMapKind)
+				w.warm(&corev1.ConfigMapList{}, &corev1.SecretList{}, partial, untyped)
 				w.must(w.client.Create(w.Context(), configMap("shop", "x", map[string]string{"color": "red"})))
 				n := 0
 				d := took(func() { n = read.read(w) })
@@ -131,11 +147,21 @@ func TestC03_WhichReadsWait(t *testing.T) {
 
 // TestC03_TheFirstReadOfATypeSeesTheWrite: there was no informer when it was made.
 func TestC03_TheFirstReadOfATypeSeesTheWrite(t *testing.T) {
-	withClient(t, cache.Options{}, late, func(w *clientWorld) {
-		m := configMap("shop", "x", nil)
-		w.must(w.client.Create(w.Context(), m))
-		w.reads(m, false, 0, late)
-	})
+	for name, newInformer := range map[string]newInformerFunc{
+		"of NewCache": nil, "of NewInformer": tidingscache.NewSharedIndexInformer,
+	} {
+		t.Run(name, func(t *testing.T) {
+			withClient(t, cache.Options{NewInformer: newInformer}, late, func(w *clientWorld) {
+				m := configMap("shop", "x", nil)
+				w.must(w.client.Create(w.Context(), m))
+				w.reads(m, false, 0, late)
+				lists := w.server.Requests().Of(apisim.Match{Verb: "list", Resource: "configmaps"})
+				if len(lists) == 0 || lists[0].Query.Get("resourceVersion") != "" {
+					t.Errorf("the first list may be old: %v", lists)
+				}
+			})
+		})
+	}
 }
 
 // TestC03_LastFinalizerOfAClient: the answer to the write that removes the last finalizer has the version
@@ -166,6 +192,25 @@ func TestC03_AnotherUIDUnderTheName(t *testing.T) {
 		},
 		"another's": func(w *clientWorld) { w.create(configMap("shop", "x", nil)) },
 	} {
+		for _, leftOut := range []struct{ uid, version bool }{{true, false}, {true, true}} {
+			o := cache.Options{DefaultTransform: leavingOut(leftOut.uid, leftOut.version, false)}
+			t.Run(fmt.Sprintf("%s, left out: %+v", name, leftOut), func(t *testing.T) {
+				withClient(t, o, late, func(w *clientWorld) {
+					m := configMap("shop", "x", nil)
+					w.absent(m)
+					w.must(w.client.Create(w.Context(), labelled(m, "first")))
+					w.must(w.client.Get(w.Context(), client.ObjectKeyFromObject(m), m.DeepCopy()))
+					w.must(w.client.Delete(w.Context(), m))
+					again(w)
+					time.Sleep(2 * time.Second)
+					read := m.DeepCopy()
+					d := took(func() { w.must(w.client.Get(w.Context(), client.ObjectKeyFromObject(m), read)) })
+					if isOwn := name == "own"; len(read.Labels) > 0 || isOwn && d > 0 || d > 11*time.Second {
+						t.Errorf("the labels are %v, after %v", read.Labels, d)
+					}
+				})
+			})
+		}
 		t.Run(name, func(t *testing.T) {
 			withClient(t, cache.Options{}, late, func(w *clientWorld) {
 				m := configMap("shop", "x", nil)

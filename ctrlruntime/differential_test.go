@@ -9,9 +9,13 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/flowcontrol"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,6 +27,9 @@ var (
 	widgetKind        = widgetVersion.WithKind("Widget")
 	configMapResource = corev1.SchemeGroupVersion.WithResource("configmaps")
 	widgetResource    = widgetVersion.WithResource("widgets")
+
+	allowListKind     = widgetVersion.WithKind("AllowList")
+	allowListResource = widgetVersion.WithResource("allowed")
 )
 
 // TestSameAsControllerRuntime runs the same operations on the cache of controller-runtime and on
@@ -45,6 +52,11 @@ func TestSameAsControllerRuntime(t *testing.T) {
 		}},
 		"field of the namespace": {DefaultFieldSelector: fields.OneTermEqualSelector("metadata.namespace", "shop")},
 		"label and transform":    {DefaultLabelSelector: red, DefaultTransform: cache.TransformStripManagedFields()},
+		"without UIDs":           {DefaultTransform: leavingOut(true, false, false)},
+		"without versions":       {DefaultTransform: leavingOut(false, true, false)},
+		"without labels":         {DefaultTransform: leavingOut(false, false, true)},
+		"with none of them":      {DefaultTransform: leavingOut(true, true, true)},
+		"selector of a program":  {DefaultLabelSelector: inverted{red}},
 		"no deep copies":         {DefaultUnsafeDisableDeepCopy: new(true)},
 		"missing informers":      {ReaderFailOnMissingInformer: true},
 		"resyncs":                {SyncPeriod: new(time.Hour)},
@@ -53,7 +65,25 @@ func TestSameAsControllerRuntime(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { both(t, o, seed, readEverything) })
 	}
+	for name, change := range map[string]func(*rest.Config){
+		"timeout": func(c *rest.Config) { c.Timeout = 20 * time.Minute },
+		"limit":   func(c *rest.Config) { c.QPS, c.Burst = 1, 1 },
+		"a limit for all": func(c *rest.Config) {
+			c.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(20, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			prepare := func(w *world) {
+				change(w.config)
+				seed(w)
+			}
+			both(t, cache.Options{}, prepare, readEverything)
+		})
+	}
 }
+
+// ownList is a list of maps of a program's own Go type.
+type ownList struct{ unstructured.UnstructuredList }
 
 // unregistered is a type that the scheme does not have.
 type unregistered struct{ corev1.ConfigMap }
@@ -65,6 +95,7 @@ func seed(w *world) {
 		w.create(configMap(namespace, "plain", nil))
 		w.create(widget(namespace, "front", int64(i), map[string]string{"color": "red"}))
 		w.create(widget(namespace, "back", int64(i), nil))
+		w.create(custom(allowListKind, namespace, "front", int64(i), map[string]string{"color": "red"}))
 		w.create(&corev1.Secret{
 			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "key"},
 			Data:       map[string][]byte{"password": []byte("secret")},
@@ -80,12 +111,19 @@ func seed(w *world) {
 // kinds returns an object and a list of each type and form.
 func kinds() map[string]func() (client.Object, client.ObjectList) {
 	return map[string]func() (client.Object, client.ObjectList){
-		"ConfigMap":   func() (client.Object, client.ObjectList) { return &corev1.ConfigMap{}, &corev1.ConfigMapList{} },
-		"Deployment":  func() (client.Object, client.ObjectList) { return &appsv1.Deployment{}, &appsv1.DeploymentList{} },
-		"Secret":      func() (client.Object, client.ObjectList) { return &corev1.Secret{}, &corev1.SecretList{} },
-		"Node":        func() (client.Object, client.ObjectList) { return &corev1.Node{}, &corev1.NodeList{} },
-		"Namespace":   func() (client.Object, client.ObjectList) { return &corev1.Namespace{}, &corev1.NamespaceList{} },
-		"Widget":      func() (client.Object, client.ObjectList) { return &Widget{}, &WidgetList{} },
+		"ConfigMap":  func() (client.Object, client.ObjectList) { return &corev1.ConfigMap{}, &corev1.ConfigMapList{} },
+		"Deployment": func() (client.Object, client.ObjectList) { return &appsv1.Deployment{}, &appsv1.DeploymentList{} },
+		"Secret":     func() (client.Object, client.ObjectList) { return &corev1.Secret{}, &corev1.SecretList{} },
+		"Node":       func() (client.Object, client.ObjectList) { return &corev1.Node{}, &corev1.NodeList{} },
+		"Namespace":  func() (client.Object, client.ObjectList) { return &corev1.Namespace{}, &corev1.NamespaceList{} },
+		"Widget":     func() (client.Object, client.ObjectList) { return &Widget{}, &WidgetList{} },
+		"AllowList":  func() (client.Object, client.ObjectList) { return &AllowList{}, &AllowListList{} },
+		"allow maps": func() (client.Object, client.ObjectList) { return untypedOf(allowListKind) },
+		"allow meta": func() (client.Object, client.ObjectList) { return metadataOf(allowListKind) },
+		"own maps": func() (client.Object, client.ObjectList) {
+			obj, list := untypedOf(widgetKind)
+			return obj, &ownList{*list.(*unstructured.UnstructuredList)}
+		},
 		"widget maps": func() (client.Object, client.ObjectList) { return untypedOf(widgetKind) },
 		"maps":        func() (client.Object, client.ObjectList) { return untypedOf(configMapKind) },
 		"widget meta": func() (client.Object, client.ObjectList) { return metadataOf(widgetKind) },
@@ -102,7 +140,7 @@ func kinds() map[string]func() (client.Object, client.ObjectList) {
 func each(f func(newObject func() (client.Object, client.ObjectList))) {
 	all := kinds()
 	for _, name := range []string{"ConfigMap", "Deployment", "Secret", "Node", "Namespace", "Widget",
-		"widget maps", "maps", "widget meta", "meta", "no kind", "unknown kind", "unregistered"} {
+		"AllowList", "allow maps", "allow meta", "own maps", "widget maps", "maps", "widget meta", "meta", "no kind", "unknown kind", "unregistered"} {
 		f(all[name])
 	}
 }
@@ -124,6 +162,7 @@ func readEverything(w *world) {
 	w.update(configMap("shop", "red", map[string]string{"color": "red", "shade": "new"}))
 	w.update(configMap("blog", "red", map[string]string{"color": "blue", "shade": "new"}))
 	w.update(widget("shop", "front", 9, map[string]string{"color": "green"}))
+	w.update(custom(allowListKind, "shop", "front", 9, map[string]string{"color": "green"}))
 	w.settle()
 	w.remove(configMapResource, "shop", "plain")
 	w.remove(widgetResource, "blog", "back")
@@ -167,6 +206,7 @@ func readKind(w *world, of func() (client.Object, client.ObjectList)) {
 				w.Fatal(err)
 			}
 			w.list(list(), in, client.MatchingLabelsSelector{Selector: parsed})
+			w.list(list(), in, client.MatchingLabelsSelector{Selector: inverted{parsed}})
 		}
 		w.count(list(), in, client.MatchingLabels{"color": "red"}, client.Limit(1))
 		w.list(list(), in, client.MatchingLabels{"color": "no label, because of the spaces"})
@@ -175,6 +215,11 @@ func readKind(w *world, of func() (client.Object, client.ObjectList)) {
 		w.list(list(), in, client.MatchingLabels{"color": "red"}, client.MatchingFields{"missing": "x"})
 	}
 }
+
+// inverted is a selector of a program's own: it embeds one of apimachinery's and selects the others.
+type inverted struct{ labels.Selector }
+
+func (n inverted) Matches(l labels.Labels) bool { return !n.Selector.Matches(l) }
 
 // shade is an index of ConfigMaps by a label.
 func shade(obj client.Object) []string {
@@ -193,6 +238,26 @@ func withoutData(obj any) (any, error) {
 	m.Data = nil
 	metav1.SetMetaDataAnnotation(&m.ObjectMeta, "data", "left out")
 	return m, nil
+}
+
+// leavingOut returns a transform that leaves out parts of the metadata.
+func leavingOut(uid, version, labels bool) toolscache.TransformFunc {
+	return func(obj any) (any, error) {
+		m, ok := obj.(client.Object)
+		if !ok {
+			return obj, nil
+		}
+		if uid {
+			m.SetUID("")
+		}
+		if version {
+			m.SetResourceVersion("")
+		}
+		if labels {
+			m.SetLabels(nil)
+		}
+		return obj, nil
+	}
 }
 
 // TestWithoutBookmarks: the end of a streamed list is a bookmark, so that the watch asks for

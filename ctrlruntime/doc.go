@@ -22,17 +22,18 @@
 //     metadata), and asks for an informer of it.
 //  2. The ListerWatcher is called once for a list and once for a watch, with a context that the
 //     transport of its HTTP client recognises. The transport records these two requests and
-//     answers them itself with 204 No Content.
+//     answers them itself with 204 No Content. They take no tokens of the rate limit.
 //  3. A [source.REST] is made of their path, selectors, encoding and bookmarks. It
 //     decodes protobuf for built-in types and JSON for custom ones. All sources of a cache share
 //     one [source.Table].
 //  4. If the requests are not those of a list and a watch of one resource, the informer uses the
-//     ListerWatcher itself.
+//     ListerWatcher itself. With the option NewInformer, it is the informer of the option. Both are
+//     logged, and the health of the informer says why.
 //
 // # Lists by labels and owners
 //
-//  1. List with a label selector that names values of a label, as app=web or tier in (a,b), and
-//     without a field selector, gets a field selector that only the indexer of step 2 knows.
+//  1. List with a label selector of apimachinery that names values of a label, as app=web or tier
+//     in (a,b), and without a field selector, gets a field selector that only the indexer of step 2 knows.
 //  2. controller-runtime's reader looks it up as an index. The indexer yields the objects under
 //     the value with the fewest objects; the first such List adds an index of a label. An informer
 //     has up to 8 of them.
@@ -53,8 +54,9 @@
 //	 1. The transport of the client of [NewClient] records the outcome of each write, as package
 //	    controller/guard does, before the write returns.
 //	 2. A read waits for the writes of the objects that it reads, one after the other, in the
-//	    informer that it reads from. Package internal/written decides whether an informer shows a
-//	    write.
+//	    informer that it reads from, which it finds as controller-runtime's cache does: by the kind
+//	    and the form of the object or list, and the namespace. Package internal/written decides
+//	    whether an informer shows a write.
 //	 3. A write is forgotten when all informers of its resource show it. Informers that are made later
 //	    read the newest state of the server first, so that they show it.
 //

@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,14 +33,41 @@ import (
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/ctrlruntime"
+	"github.com/tidings-go/tidings/internal/logtable"
 )
 
 func TestMain(m *testing.M) {
-	log.SetLogger(logr.Discard())
+	log.SetLogger(logr.FromSlogHandler(ownLines{}))
 	// The handlers after the first, which logs, delay callers by the clock of the process. In a
 	// bubble of virtual time that may take decades.
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1]
 	os.Exit(m.Run())
+}
+
+// logged receives the lines of this package; nil is nobody.
+var logged atomic.Pointer[logtable.Lines]
+
+// ownLines is the handler of the process's logger. It hands on the lines of this package.
+type ownLines struct{}
+
+func (ownLines) Enabled(context.Context, slog.Level) bool { return logged.Load() != nil }
+func (h ownLines) WithAttrs([]slog.Attr) slog.Handler     { return h }
+func (h ownLines) WithGroup(string) slog.Handler          { return h }
+
+func (ownLines) Handle(ctx context.Context, r slog.Record) error {
+	isOwn, own := false, slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "logger" {
+			isOwn = a.Value.String() == "tidings"
+			return isOwn
+		}
+		own.AddAttrs(a)
+		return true
+	})
+	if to := logged.Load(); to != nil && isOwn {
+		return to.Logger().Handler().Handle(ctx, own)
+	}
+	return nil
 }
 
 // world is a server and a cache of it. A test writes its observations down as lines.
@@ -46,6 +76,7 @@ type world struct {
 	server  *apisim.Server
 	cache   cache.Cache
 	options cache.Options
+	config  *rest.Config // of the cache and its clients
 
 	mu    sync.Mutex // guards the rest
 	lines []string
@@ -56,7 +87,7 @@ type world struct {
 func newScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
-	scheme.AddKnownTypes(widgetVersion, &Widget{}, &WidgetList{})
+	scheme.AddKnownTypes(widgetVersion, &Widget{}, &WidgetList{}, &AllowList{}, &AllowListList{})
 	metav1.AddToGroupVersion(scheme, widgetVersion)
 	return scheme
 }
@@ -71,14 +102,16 @@ func newWorld(t *testing.T, o cache.Options) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.server = server
+	w.server, w.config = server, server.Config()
 	t.Cleanup(func() {
 		if err := server.Close(); err != nil {
 			t.Errorf("close the server: %v", err)
 		}
 	})
-	if err := server.Register(widgets()); err != nil {
-		t.Fatal(err)
+	for _, r := range []apisim.Resource{widgets(), allowLists()} {
+		if err := server.Register(r); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for _, name := range []string{"shop", "blog", "attic"} {
 		w.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
@@ -89,7 +122,7 @@ func newWorld(t *testing.T, o cache.Options) *world {
 // make makes the cache. Its error is written down.
 func (w *world) make(newCache cache.NewCacheFunc) bool {
 	var err error
-	if w.cache, err = newCache(w.server.Config(), w.options); err != nil {
+	if w.cache, err = newCache(w.config, w.options); err != nil {
 		w.note("new cache: %v", err)
 		return false
 	}
@@ -308,10 +341,15 @@ func configMap(namespace, name string, labels map[string]string) *corev1.ConfigM
 
 // widget returns a widget in the form for the server's Go methods.
 func widget(namespace, name string, size int64, labels map[string]string) *unstructured.Unstructured {
+	return custom(widgetKind, namespace, name, size, labels)
+}
+
+func custom(kind schema.GroupVersionKind, namespace, name string, size int64,
+	labels map[string]string) *unstructured.Unstructured {
 	w := &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"size": size, "parts": []any{"wheel", "axle"}},
 	}}
-	w.SetGroupVersionKind(widgetVersion.WithKind("Widget"))
+	w.SetGroupVersionKind(kind)
 	w.SetNamespace(namespace)
 	w.SetName(name)
 	w.SetLabels(labels)

@@ -49,14 +49,15 @@ type requirement struct {
 }
 
 // byLabels returns the options of a list. If they have a label selector that names values and no
-// field selector, they also have the field selector that stands for it.
+// field selector, they also have the field selector that stands for it. A selector of the program's own
+// has no values that are known.
 func byLabels(opts []client.ListOption) []client.ListOption {
 	var o client.ListOptions
 	o.ApplyOptions(opts)
 	if o.LabelSelector == nil || o.FieldSelector != nil {
 		return opts
 	}
-	all, _ := o.LabelSelector.Requirements()
+	all, _ := metaindex.Requirements(o.LabelSelector)
 	var named []requirement
 	for i := range all {
 		switch all[i].Operator() {

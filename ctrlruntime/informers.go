@@ -1,20 +1,22 @@
 package ctrlruntime
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/health"
@@ -41,27 +43,35 @@ type InformerSet struct {
 	// readNewest reports whether new informers read the newest state of the server first.
 	readNewest atomic.Bool
 
-	mu  sync.Mutex // guards the rest
-	all []*member  // as they were made
+	mu      sync.Mutex       // guards the rest
+	all     []*member        // as they were made
+	unknown map[kindKey]bool // kinds whose reads were logged
+}
+
+// kindKey identifies the objects for which a cache has informers of its own.
+type kindKey struct {
+	kind schema.GroupVersionKind
+	form form
 }
 
 // informerKey identifies the objects that an informer holds.
 type informerKey struct {
-	kind      schema.GroupVersionKind
-	form      form
+	kindKey
 	namespace string // "" is all
-	name      string // of the informer, in logs and health; "" is the Go type
+	name      string // of the informer, in logs and health
 
 	resource       string // "" if it is not known
 	labels, fields string // the selectors
 	// without has the namespaces that the field selector leaves out.
 	without []string
+	// fallback says why the informer does less than one of NewCache otherwise does, "" if it does all.
+	fallback string
 }
 
 // member is an informer of a set.
 type member struct {
 	informerKey
-	progress
+	progress // nil if nothing tells which writes it shows: then no read waits
 	informer toolscache.SharedIndexInformer
 }
 
@@ -73,8 +83,8 @@ type progress interface {
 	Reached(namespace string) (version string, ok bool)
 	Cached(key string) (version, uid string, ok bool)
 	Received(key string) (version, uid string, ok bool)
-	Keys() iter.Seq[string]
 	SuspectWatch(key, version, uid string)
+	CatchUp(key, version string)
 	WaitFor(ctx context.Context, version string) error
 }
 
@@ -93,19 +103,27 @@ func (m *member) holds() schema.GroupVersionResource {
 
 // shows reports whether the informer may hold the objects of a place.
 func (m *member) shows(at place) bool {
-	return m.holds().GroupResource() == at.resource &&
+	return m.progress != nil && m.holds().GroupResource() == at.resource &&
 		(m.namespace == at.namespace || m.namespace == "" && !slices.Contains(m.without, at.namespace))
 }
 
 func (s *InformerSet) add(informer toolscache.SharedIndexInformer, key informerKey) {
 	of, ok := informer.GetStore().(progress)
-	if !ok {
-		return // not reached: all informers of clientgo/cache are such
+	if !ok || key.resource == "" {
+		of = nil
+		key.fallback += ", and reads of it do not wait for writes"
+	}
+	if key.fallback != "" {
+		logger().Info("Warning: an informer does less than those of NewCache",
+			"informer", key.name, "reason", key.fallback)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.all = append(s.all, &member{key, of, informer})
 }
+
+// logger returns the logger of ctrl.SetLogger.
+func logger() logr.Logger { return log.Log.WithName("tidings") }
 
 func (s *InformerSet) forget(removed []*member) {
 	s.mu.Lock()
@@ -126,18 +144,37 @@ func (s *InformerSet) members() []*member {
 // Health describes the informers, in the order in which they were made.
 func (s *InformerSet) Health() (all []health.Informer) {
 	for _, m := range s.members() {
-		if h, ok := tidingscache.HealthOf(m.informer); ok {
-			all = append(all, h)
-		}
+		all = append(all, m.Health())
 	}
 	return all
 }
+
+// Health describes the informer. State is "" for one that is not of this project.
+func (m *member) Health() health.Informer {
+	h, ok := tidingscache.HealthOf(m.informer)
+	if !ok {
+		h.Name, h.Synced = m.name, m.informer.HasSynced()
+		h.Version = m.informer.LastSyncResourceVersion()
+		h.Objects = len(m.informer.GetStore().ListKeys())
+	}
+	h.Fallback = cmp.Or(m.fallback, h.Fallback)
+	return h
+}
+
+// view is the view of a member, with its health.
+type view struct {
+	inspect.View
+	of *member
+}
+
+// Health describes the informer.
+func (v view) Health() health.Informer { return v.of.Health() }
 
 // Inspect returns the views of the informers, for packages of this module.
 func (s *InformerSet) Inspect() (all []inspect.View) {
 	for _, m := range s.members() {
 		if of, ok := m.informer.GetStore().(interface{ Inspect() inspect.View }); ok {
-			all = append(all, of.Inspect())
+			all = append(all, view{of.Inspect(), m})
 		}
 	}
 	return all
@@ -166,8 +203,11 @@ func (s *InformerSet) WaitFor(ctx context.Context, obj client.Object) error {
 		return fmt.Errorf("ctrlruntime: WaitFor: %v in namespace %q: %w",
 			kind, obj.GetNamespace(), ErrNoInformer)
 	}
+	if of.progress == nil {
+		return fmt.Errorf("ctrlruntime: WaitFor: %v cannot be waited for: %s", kind, of.fallback)
+	}
 	if err := of.WaitFor(ctx, version); err != nil {
-		h, _ := tidingscache.HealthOf(of.informer)
+		h := of.Health()
 		return fmt.Errorf("ctrlruntime: waiting for version %s of %v, is at %q and %s: %w",
 			version, kind, h.Version, h.State, err)
 	}
@@ -182,7 +222,7 @@ func (s *InformerSet) find(kind schema.GroupVersionKind, of form, namespace stri
 		case m.kind != kind || m.form != of:
 		case m.namespace == namespace:
 			return m, true
-		case m.namespace == "":
+		case m.namespace == "" && !slices.Contains(m.without, namespace):
 			found, ok = m, true
 		}
 	}
@@ -192,12 +232,30 @@ func (s *InformerSet) find(kind schema.GroupVersionKind, of form, namespace stri
 // readBy returns the running informers that a read in a namespace uses; "" is all namespaces.
 func (s *InformerSet) readBy(kind schema.GroupVersionKind, of form, namespace string) (all []*member) {
 	if namespace != "" {
-		if m, ok := s.find(kind, of, namespace); ok && m.HasStarted() {
+		if m, ok := s.find(kind, of, namespace); ok && m.isAwaited() {
 			all = append(all, m)
 		}
 		return all
 	}
 	return slices.DeleteFunc(s.members(), func(m *member) bool {
-		return m.kind != kind || m.form != of || !m.HasStarted()
+		return m.kind != kind || m.form != of || !m.isAwaited()
 	})
 }
+
+// checkKnown logs, once, that a read has found no informer of a kind to wait for.
+func (s *InformerSet) checkKnown(kind schema.GroupVersionKind, of form) {
+	key := kindKey{kind, of}
+	if slices.ContainsFunc(s.members(), func(m *member) bool { return m.kindKey == key }) {
+		return
+	}
+	s.mu.Lock()
+	wasLogged := s.unknown[key]
+	s.unknown[key] = true
+	s.mu.Unlock()
+	if !wasLogged {
+		logger().Info("Warning: a read did not wait for writes, as its informer is not known", "kind", kind)
+	}
+}
+
+// isAwaited reports whether reads wait for the informer.
+func (m *member) isAwaited() bool { return m.progress != nil && m.HasStarted() }

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/ctrlruntime"
@@ -79,7 +80,7 @@ func TestContentType(t *testing.T) {
 	})
 }
 
-// TestOwnInformers: an option NewInformer of the caller makes the informers.
+// TestOwnInformers: an option NewInformer of the caller makes the informers. They know no List by labels.
 func TestOwnInformers(t *testing.T) {
 	var made atomic.Int32
 	o := cache.Options{NewInformer: func(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration,
@@ -91,8 +92,9 @@ func TestOwnInformers(t *testing.T) {
 		if n := len(w.found(&corev1.ConfigMapList{})); n != 6 || made.Load() != 1 {
 			w.Errorf("%d objects of %d informers, want 6 of 1", n, made.Load())
 		}
-		if ctrlruntime.Informers(w.cache) != nil {
-			w.Error("the cache has informers of this module")
+		w.want("red", w.found(&corev1.ConfigMapList{}, client.MatchingLabels{"color": "red"}), "attic/red", "blog/red", "shop/red")
+		if all := ctrlruntime.Informers(w.cache).Inspect(); len(all) != 0 {
+			w.Errorf("%d informers are of this module", len(all))
 		}
 	})
 }

@@ -1,8 +1,12 @@
 package ctrlruntime
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -14,6 +18,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/source"
@@ -46,23 +51,54 @@ func (l *listWatch) Reading() (*source.Client, source.Resource, source.RESTOptio
 	return l.client, l.resource, l.options
 }
 
-// readable returns lw with the source of its objects. If the source is not known, the result has
-// the shared table only. key identifies the objects.
+// readable returns lw with the source of its objects, and a key that identifies them. If the source is
+// not known, the result has the shared table only, and key.fallback says why.
 func (r *reader) readable(lw cache.ListerWatcher,
 	example runtime.Object) (readable cache.ListerWatcher, key informerKey) {
-	key.form = formOf(example)
-	list, watch := requestsOf(lw)
 	l := &listWatch{ListerWatcher: lw}
-	if list != nil && watch != nil && r.read(l, list, watch, example) {
-		key.kind = l.resource.GroupVersion().WithKind(l.resource.Kind)
-		key.namespace, key.name = l.options.Namespace, nameOf(key.form, l.resource, l.options)
-		key.resource = l.resource.Name
-		key.labels, key.fields = l.options.Labels, l.options.Fields
-		key.without = leftOut(key.fields)
-		return l, key
+	err := r.read(l, example)
+	key = r.keyOf(l, example)
+	if err != nil {
+		key.fallback = fmt.Sprintf("it is read by controller-runtime's client: %v", err)
+		lw = tidingscache.WithSharing(r.newest(lw), tidingscache.SharingOptions{Among: &r.table})
+		return lw, key
 	}
-	key.kind = example.GetObjectKind().GroupVersionKind()
-	return tidingscache.WithSharing(lw, tidingscache.SharingOptions{Among: &r.table}), key
+	return l, key
+}
+
+// keyOf returns the key of the objects of l, as far as it is known.
+func (r *reader) keyOf(l *listWatch, example runtime.Object) informerKey {
+	key := informerKey{
+		resource: l.resource.Name, namespace: l.options.Namespace,
+		labels: l.options.Labels, fields: l.options.Fields, without: leftOut(l.options.Fields),
+	}
+	key.form = formOf(example)
+	key.kind, _ = apiutil.GVKForObject(example, r.set.scheme) // as the cache finds the informer
+	key.name = key.kind.String()
+	if key.resource != "" {
+		key.name = nameOf(key.form, l.resource, l.options)
+	}
+	return key
+}
+
+// newest returns a ListerWatcher whose first list is the newest state of the server, if reads wait for
+// writes.
+func (r *reader) newest(lw cache.ListerWatcher) cache.ListerWatcher {
+	of := cache.ToListerWatcherWithContext(lw)
+	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+		r.askNewest(&o)
+		return of.ListWithContext(ctx, o)
+	}
+	newest := &cache.ListWatch{ListWithContextFunc: list, WatchFuncWithContext: of.WatchWithContext}
+	return cache.ToListWatcherWithWatchListSemantics(newest, lw)
+}
+
+// askNewest makes a first list, which may be of an old state, one of the newest if reads wait for
+// writes. Drop-in informers have no option for that.
+func (r *reader) askNewest(o *metav1.ListOptions) {
+	if !o.Watch && o.ResourceVersion == "0" && r.set.readNewest.Load() {
+		o.ResourceVersion, o.ResourceVersionMatch = "", ""
+	}
 }
 
 // leftOut returns the namespaces that a field selector excludes. The selector of cache.AllNamespaces
@@ -70,7 +106,7 @@ func (r *reader) readable(lw cache.ListerWatcher,
 func leftOut(selector string) (namespaces []string) {
 	parsed, err := fields.ParseSelector(selector)
 	if err != nil {
-		return nil // not reached: the options were checked
+		return nil // the source refuses it, which is logged
 	}
 	for _, r := range parsed.Requirements() {
 		if r.Field == "metadata.namespace" && r.Operator == selection.NotEquals {
@@ -103,56 +139,48 @@ func nameOf(of form, resource source.Resource, o source.RESTOptions) string {
 	return name
 }
 
-// read fills in the source of the objects that two requests ask for. It reports whether it is
-// known.
-func (r *reader) read(l *listWatch, list, watch *http.Request, example runtime.Object) bool {
-	if _, ok := example.(source.Object); !ok || list.URL.Path != watch.URL.Path {
-		return false
+// read fills in the source of the objects of l, or what is known of it. The error says why it cannot
+// be read.
+func (r *reader) read(l *listWatch, example runtime.Object) error {
+	list, watch := requestsOf(l.ListerWatcher)
+	if list == nil || watch == nil || list.URL.Path != watch.URL.Path {
+		return errors.New("it does not list and watch one collection")
+	}
+	client, err := r.client(list.Header.Get("Accept"))
+	if err != nil {
+		return err
+	}
+	server, err := url.Parse(client.Server())
+	if err != nil {
+		return err
+	}
+	path, isUnder := strings.CutPrefix(list.URL.Path, server.Path)
+	resource, namespace, ok := resourceOf(path)
+	if !isUnder || !ok {
+		return fmt.Errorf("%s is not the path of a collection", list.URL.Path)
 	}
 	query := list.URL.Query()
-	for name := range query {
-		if name != "labelSelector" && name != "fieldSelector" {
-			return false
-		}
-	}
-	var err error
-	if l.client, err = r.client(list.Header.Get("Accept")); err != nil {
-		return false
-	}
-	server, err := url.Parse(l.client.Server())
-	if err != nil {
-		return false
-	}
-	path, ok := strings.CutPrefix(list.URL.Path, server.Path)
-	if !ok {
-		return false
-	}
-	resource, namespace, ok := resourceOf(path)
-	if !ok {
-		return false
-	}
-	if resource.Kind, ok = r.kindOf(example, resource.GroupVersion()); !ok {
-		return false
-	}
-	l.resource = resource
+	l.client, l.resource = client, resource
 	l.options = source.RESTOptions{
 		Namespace: namespace,
 		Labels:    query.Get("labelSelector"), Fields: query.Get("fieldSelector"),
-		Transport: source.Transport{
-			Table: &r.table, ListBudget: &r.budget, ConsistentFirstList: r.set.readNewest.Load(),
-		},
+		Transport: source.Transport{Table: &r.table, ListBudget: &r.budget},
 	}
-	if watch.URL.Query().Get("allowWatchBookmarks") != "true" {
-		l.options.Tweak = withoutBookmarks
+	hasBookmarks := watch.URL.Query().Get("allowWatchBookmarks") == "true"
+	l.options.Tweak = func(o *metav1.ListOptions) {
+		r.askNewest(o)
+		// The end of a streamed list is a bookmark.
+		o.AllowWatchBookmarks = o.AllowWatchBookmarks && (hasBookmarks || o.SendInitialEvents != nil)
 	}
-	return l.options.Check("cache.Options") == nil
-}
-
-// withoutBookmarks asks for no bookmarks, except in a streamed list, which ends with one.
-func withoutBookmarks(o *metav1.ListOptions) {
-	if o.Watch && o.SendInitialEvents == nil {
-		o.AllowWatchBookmarks = false
+	for name := range query {
+		if !slices.Contains([]string{"labelSelector", "fieldSelector", "timeout"}, name) {
+			return fmt.Errorf("its list has the parameter %s", name)
+		}
 	}
+	if l.resource.Kind, ok = r.kindOf(example, resource.GroupVersion()); !ok {
+		return fmt.Errorf("a %T is no object of %v", example, resource.GroupVersion())
+	}
+	return l.options.Check("cache.Options")
 }
 
 // client returns a client with a rate limit of its own, as each informer of controller-runtime
@@ -191,14 +219,16 @@ func resourceOf(path string) (resource source.Resource, namespace string, ok boo
 }
 
 // kindOf returns the kind of an example in a group and version. ok is false if it has no kind
-// there, or several.
+// there, or several, or if its objects cannot be decoded into its Go type.
 func (r *reader) kindOf(example runtime.Object, gv schema.GroupVersion) (kind string, ok bool) {
-	if form := formOf(example); form != typed {
+	switch example.(type) {
+	case *unstructured.Unstructured, *metav1.PartialObjectMetadata:
 		gvk := example.GetObjectKind().GroupVersionKind()
-		return gvk.Kind, form != otherForm && gvk.Kind != "" && gvk.GroupVersion() == gv
+		return gvk.Kind, gvk.Kind != "" && gvk.GroupVersion() == gv
 	}
+	_, isObject := example.(source.Object)
 	kinds, _, err := r.set.scheme.ObjectKinds(example)
-	if err != nil {
+	if err != nil || !isObject || formOf(example) != typed {
 		return "", false
 	}
 	for _, gvk := range kinds {
@@ -219,18 +249,16 @@ const (
 	typed form = iota
 	untyped
 	metadata
-	otherForm // maps of another Go type
 )
 
-// formOf returns the form of an object, or that of the objects in a list.
+// formOf returns the form of an object, or that of the objects in a list, as controller-runtime's cache
+// tells them apart.
 func formOf(obj runtime.Object) form {
 	switch obj.(type) {
-	case *unstructured.Unstructured, *unstructured.UnstructuredList:
+	case runtime.Unstructured:
 		return untyped
 	case *metav1.PartialObjectMetadata, *metav1.PartialObjectMetadataList:
 		return metadata
-	case runtime.Unstructured:
-		return otherForm
 	default:
 		return typed
 	}

@@ -3,6 +3,7 @@ package ctrlruntime
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
 
 	"github.com/tidings-go/tidings/source"
 )
@@ -82,6 +84,7 @@ func TestReadable(t *testing.T) {
 		"another prefix":   {"http://localhost/api/v1/pods", "http://localhost/api/v1/pods", &corev1.Pod{}, false},
 		"no resource":      {"http://localhost/prefix/version", "http://localhost/prefix/version", &corev1.Pod{}, false},
 		"another version":  {pods + "?", pods, &metav1.PartialObjectMetadata{}, false},
+		"a timeout":        {pods + "?labelSelector=a%3Db&timeout=10s", pods + "?watch=true&timeout=10s", &corev1.Pod{}, true},
 		"a bad selector":   {pods + "?labelSelector=%21%21", pods, &corev1.Pod{}, false},
 		"no object":        {pods, pods, &corev1.PodList{}, false},
 		"no request":       {"://", "://", &corev1.Pod{}, false},
@@ -92,8 +95,39 @@ func TestReadable(t *testing.T) {
 		if known != c.known {
 			t.Errorf("%s: the source is known: %v, want %v", name, known, c.known)
 		}
+		if known == (key.fallback != "") {
+			t.Errorf("%s: the key has the reason %q", name, key.fallback)
+		}
+		if collection := strings.HasPrefix(c.list, pods) && c.watch != pods+"/log"; collection && key.resource != "pods" {
+			t.Errorf("%s: the reads do not find the informer: %+v", name, key)
+		}
 		if known && (l.options.Labels != "a=b" || l.options.Tweak == nil || key.name != "pods.v1 [labels a=b]") {
 			t.Errorf("%s: labels %q, name %q", name, l.options.Labels, key.name)
+		}
+	}
+}
+
+// TestNewestKeepsWhatIsDeclared: a ListerWatcher that cannot stream lists is not made one that can.
+func TestNewestKeepsWhatIsDeclared(t *testing.T) {
+	r := newReader(&rest.Config{}, http.DefaultClient, &InformerSet{})
+	for _, streams := range []bool{true, false} {
+		lw := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{}, declaring(!streams))
+		if got := !watchlist.DoesClientNotSupportWatchListSemantics(r.newest(lw)); got != streams {
+			t.Errorf("it streams lists: %t, want %t", got, streams)
+		}
+	}
+}
+
+// declaring is a client that declares whether it cannot stream lists.
+type declaring bool
+
+func (d declaring) IsWatchListSemanticsUnSupported() bool { return bool(d) }
+
+// TestUnlimited: without a rate limit of the program, a probe has a place of its own in the burst.
+func TestUnlimited(t *testing.T) {
+	for burst, want := range map[int]int{0: rest.DefaultBurst + 1, 7: 8, -1: -1} {
+		if got := unlimited(&rest.Config{Burst: burst}).Burst; got != want {
+			t.Errorf("a burst of %d became %d, want %d", burst, got, want)
 		}
 	}
 }

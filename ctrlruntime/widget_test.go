@@ -20,6 +20,15 @@ func widgets() apisim.Resource {
 	}
 }
 
+// allowLists is a type whose kind ends in List, as ManagedPrefixList of a provider does, and whose plural
+// nobody guesses.
+func allowLists() apisim.Resource {
+	return apisim.Resource{
+		Group: widgetVersion.Group, Version: widgetVersion.Version, Name: "allowed",
+		Kind: "AllowList", Singular: "allowlist", Namespaced: true,
+	}
+}
+
 // Widget is a custom type.
 type Widget struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -55,6 +64,34 @@ func (l *WidgetList) DeepCopyObject() runtime.Object {
 	out.Items = make([]Widget, len(l.Items))
 	for i := range l.Items {
 		out.Items[i] = *l.Items[i].DeepCopyObject().(*Widget)
+	}
+	return &out
+}
+
+// AllowList is an object, and no list.
+type AllowList struct {
+	Widget `json:",inline"`
+}
+
+// DeepCopyObject returns a copy.
+func (w *AllowList) DeepCopyObject() runtime.Object {
+	return &AllowList{*w.Widget.DeepCopyObject().(*Widget)}
+}
+
+// AllowListList is a list of them.
+type AllowListList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata"`
+	Items           []AllowList `json:"items"`
+}
+
+// DeepCopyObject returns a copy.
+func (l *AllowListList) DeepCopyObject() runtime.Object {
+	out := *l
+	l.ListMeta.DeepCopyInto(&out.ListMeta)
+	out.Items = make([]AllowList, len(l.Items))
+	for i := range l.Items {
+		out.Items[i] = *l.Items[i].DeepCopyObject().(*AllowList)
 	}
 	return &out
 }

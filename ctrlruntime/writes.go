@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/internal/written"
 )
@@ -69,7 +68,7 @@ func (s *writes) record(all []guard.Write) {
 			Write: written.Of(&all[i], s.epoch), asking: make(chan struct{}, 1),
 		}
 		kept := slices.DeleteFunc(s.places[w.place], func(earlier *write) bool {
-			isReplaced := w.Replaces(&earlier.Write)
+			isReplaced := w.Replaces(&earlier.Write) || w.Recreates(&earlier.Write)
 			if isReplaced {
 				s.open.Add(-1)
 			}
@@ -198,14 +197,11 @@ func (s *writes) awaitOne(ctx context.Context, m *member, w *write) error {
 		case s.now() >= end:
 			return behind(m, w.resource, state, ErrBehind, problem)
 		}
-		problem = s.ask(ctx, m, w, state)
+		problem = s.ask(ctx, m, w, state, began)
 		asked := state
 		if state = s.state(w); state != asked {
 			due = state.Due(m, s.now())
 		} else {
-			if problem == nil && !state.Unknown && s.now()-began >= written.AskAfter {
-				m.SuspectWatch(state.Object, "", "")
-			}
 			due = s.now() + written.AskAfter
 		}
 	}
@@ -214,7 +210,7 @@ func (s *writes) awaitOne(ctx context.Context, m *member, w *write) error {
 // behind returns the error of a read whose wait was not successful. problem is the error of asking
 // the server, if there was one.
 func behind(m *member, of schema.GroupResource, state written.Write, err, problem error) error {
-	h, _ := tidingscache.HealthOf(m.informer)
+	h := m.Health()
 	what := fmt.Sprintf("version %s", state.Version)
 	switch {
 	case state.Unknown:
@@ -229,8 +225,10 @@ func behind(m *member, of schema.GroupResource, state written.Write, err, proble
 		what, of, state.Object, h.Version, h.State, err)
 }
 
-// ask asks the server about a write, unless its state has changed meanwhile.
-func (s *writes) ask(ctx context.Context, m *member, w *write, state written.Write) error {
+// ask asks the server about a write that is waited for since began, unless its state has changed
+// meanwhile.
+func (s *writes) ask(ctx context.Context, m *member, w *write, state written.Write,
+	began time.Duration) error {
 	select {
 	case w.asking <- struct{}{}:
 		defer func() { <-w.asking }()
@@ -242,7 +240,7 @@ func (s *writes) ask(ctx context.Context, m *member, w *write, state written.Wri
 	}
 	ctx, cancel := context.WithTimeout(ctx, written.AskAfter)
 	defer cancel()
-	a, err := state.Ask(ctx, s.server, m, m.holds())
+	a, err := state.Ask(ctx, s.server, m, m.holds(), s.now()-began)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

@@ -2,8 +2,6 @@ package ctrlruntime
 
 import (
 	"context"
-	"iter"
-	"maps"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,8 +24,8 @@ func (*fakeInformer) HasStarted() bool                           { return true }
 func (*fakeInformer) Over() error                                { return nil }
 func (*fakeInformer) WaitFor(context.Context, string) error      { return nil }
 func (f *fakeInformer) Reached(string) (version string, ok bool) { return f.reached, true }
-func (f *fakeInformer) Keys() iter.Seq[string]                   { return maps.Keys(f.cached) }
 func (f *fakeInformer) SuspectWatch(string, string, string)      {}
+func (f *fakeInformer) CatchUp(string, string)                   {}
 
 func (*fakeInformer) Await(context.Context, func() (bool, error)) error { return nil }
 
@@ -70,7 +68,7 @@ func TestWritesAreForgotten(t *testing.T) {
 
 		f := &fakeInformer{reached: "5"}
 		s.informers.all = []*member{{
-			informerKey{kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, resource: "configmaps"}, f, f,
+			informerKey{kindKey: kindKey{kind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}}, resource: "configmaps"}, f, f,
 		}}
 		for _, version := range []string{"6", "7", "8"} {
 			s.record(of(guard.Write{Name: "x", UID: "shop/x", Version: version}))

@@ -62,6 +62,7 @@ type informerForm struct {
 	LastIndexError string           `json:"lastIndexError,omitzero"`
 	Decoding       decodingForm     `json:"decoding,omitzero"`
 	Published      Published        `json:"published,omitzero"`
+	Fallback       string           `json:"fallback,omitzero"`
 	Namespaces     map[string]Watch `json:"namespaces,omitempty"`
 	Handlers       []Handler        `json:"handlers,omitempty"`
 }
@@ -71,7 +72,7 @@ func (i Informer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(informerForm{
 		i.Name, formOf(i.Watch), i.Synced, i.Version, i.Objects, i.Queued, i.Batches, i.Stale,
 		i.IndexErrors, text(i.LastIndexError), decodingFormOf(i.Decoding), i.Published,
-		i.Namespaces, i.Handlers,
+		i.Fallback, i.Namespaces, i.Handlers,
 	})
 }
 
@@ -83,8 +84,8 @@ func (i *Informer) UnmarshalJSON(data []byte) error {
 	}
 	*i = Informer{
 		f.Name, f.watch(), f.Synced, f.Version, f.Objects, f.Queued, f.Batches, f.Stale,
-		f.IndexErrors, errorOf(f.LastIndexError), f.Decoding.stats(), f.Published, f.Namespaces,
-		f.Handlers,
+		f.IndexErrors, errorOf(f.LastIndexError), f.Decoding.stats(), f.Published, f.Fallback,
+		f.Namespaces, f.Handlers,
 	}
 	return nil
 }

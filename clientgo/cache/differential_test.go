@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -64,7 +65,12 @@ type pair struct {
 	ours     *subject
 	seed     uint64
 	handlers int
-	cancel   context.CancelFunc
+	byHand   bool // the program has written to the caches
+	change   clientgo.TransformFunc
+	// versionless reports whether the cached objects have no version: client-go takes each of their
+	// updates for a resync.
+	versionless bool
+	cancel      context.CancelFunc
 }
 
 // subject is one of the informers.
@@ -141,11 +147,13 @@ func (p *pair) makeInformers() {
 	o := clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{
 		clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc,
 		"n":                     func(obj any) ([]string, error) { return []string{labelOf(obj)}, nil },
+		"odd":                   oddIndex,
 	}}
 	if p.manner == resyncing {
 		o.ResyncPeriod = []time.Duration{0, 20 * time.Second, time.Minute}[p.random.IntN(3)]
 	}
 	transform, what := p.transform()
+	p.change = transform
 	p.note("informers of namespace %q, labels %q, resync %v, %s", namespace, selector, o.ResyncPeriod, what)
 	makeOne := func(newInformer func(clientgo.ListerWatcher, *corev1.ConfigMap) clientgo.SharedIndexInformer) *subject {
 		lw := clientgo.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", namespace, func(o *metav1.ListOptions) { o.LabelSelector = selector })
@@ -173,14 +181,29 @@ func (p *pair) makeInformers() {
 
 // transform returns a random transform, or nil.
 func (p *pair) transform() (f clientgo.TransformFunc, what string) {
-	switch p.random.IntN(4) {
-	case 0:
+	less := func(leaveOut func(m *corev1.ConfigMap)) clientgo.TransformFunc {
 		return func(obj any) (any, error) {
 			small := obj.(*corev1.ConfigMap).DeepCopy()
-			small.Data, small.ManagedFields = nil, nil
+			leaveOut(small)
 			return small, nil
-		}, "transformed to less"
-	case 1:
+		}
+	}
+	switch p.random.IntN(10) {
+	case 0, 1:
+		return less(func(m *corev1.ConfigMap) { m.Data, m.ManagedFields = nil, nil }), "transformed to less"
+	case 2:
+		return less(func(m *corev1.ConfigMap) { m.UID = "" }), "without UIDs"
+	case 3:
+		p.versionless = true
+		return less(func(m *corev1.ConfigMap) { m.ResourceVersion = "" }), "without versions"
+	case 4:
+		return less(func(m *corev1.ConfigMap) { m.Labels = nil }), "without labels"
+	case 5:
+		p.versionless = true
+		return less(func(m *corev1.ConfigMap) {
+			m.ObjectMeta = metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, Labels: m.Labels}
+		}), "with names and labels alone"
+	case 6:
 		return func(obj any) (any, error) {
 			of, ok := obj.(*corev1.ConfigMap)
 			if !ok {
@@ -205,11 +228,13 @@ func kindOfError(err error) string {
 
 // step takes one random action and compares.
 func (p *pair) step() {
-	switch n := p.random.IntN(20); {
+	switch n := p.random.IntN(24); {
 	case n < 9:
 		for range 1 + p.random.IntN(6) {
 			p.write()
 		}
+	case n >= 20:
+		p.writeByHand()
 	case n < 12:
 		p.addHandler()
 	case n < 14:
@@ -229,6 +254,71 @@ func (p *pair) step() {
 	}
 	p.settle()
 	p.compare()
+}
+
+// writeByHand writes to both caches as the program does: the answer of a write of its own, which
+// somebody else has followed or not, another state under the same version, or a delete. Events that
+// neither has received yet come afterwards.
+func (p *pair) writeByHand() {
+	p.settle()
+	objects := p.list()
+	if len(objects) == 0 {
+		return
+	}
+	m := objects[p.random.IntN(len(objects))]
+	way := p.random.IntN(5)
+	p.byHand = true
+	p.note("by hand, way %d, %s", way, keyOf(m))
+	change := func() *corev1.ConfigMap {
+		m.Labels = map[string]string{"n": strconv.Itoa(p.random.IntN(5))}
+		made, err := p.server.Update(p.t.Context(), m)
+		must(p.t, err)
+		m = made.(*corev1.ConfigMap).DeepCopy()
+		return made.(*corev1.ConfigMap)
+	}
+	// cached returns an object as both hold it: an update of an equal version whose objects differ is a
+	// change here, and none for client-go.
+	cached := func(m *corev1.ConfigMap) any {
+		m = m.DeepCopy()
+		m.TypeMeta = metav1.TypeMeta{}
+		if p.change == nil {
+			return m
+		}
+		made, err := p.change(m)
+		must(p.t, err)
+		return made
+	}
+	store := func(write func(s clientgo.Store) error) {
+		for _, s := range []*subject{p.theirs, p.ours} {
+			must(p.t, write(s.informer.GetStore()))
+		}
+	}
+	switch way {
+	case 0, 1: // somebody else changes the object before, and after
+		change()
+		mine := change()
+		store(func(s clientgo.Store) error { return s.Update(cached(mine)) })
+		if way == 1 {
+			change()
+		}
+	case 2: // the answer of a create
+		p.createNext()
+		all := p.list()
+		mine := all[p.random.IntN(len(all))]
+		store(func(s clientgo.Store) error { return s.Add(cached(mine)) })
+	case 3:
+		store(func(s clientgo.Store) error { return s.Delete(cached(m)) })
+		if p.random.IntN(2) == 0 {
+			change()
+		} else {
+			p.remove(m)
+		}
+	case 4: // another state, before an event
+		other := m.DeepCopy()
+		other.Labels = map[string]string{"n": "by hand"}
+		store(func(s clientgo.Store) error { return s.Update(cached(other)) })
+		change()
+	}
 }
 
 // settle waits until both have caught up: in virtual time, longer than any wait after a failure.

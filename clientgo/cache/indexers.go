@@ -59,7 +59,7 @@ func Select[T any](indexer Indexer, namespace string, selector labels.Selector) 
 	if c, ok := indexer.(candidates); ok {
 		found, exact = c.Candidates(namespace, selector)
 	}
-	match := func(m metav1.Object) bool { return selector.Matches(metaindex.Labels(m)) }
+	match := func(m metav1.Object) bool { return metaindex.Matches(selector, m) }
 	return only[T](found, match, exact)
 }
 

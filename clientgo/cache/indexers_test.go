@@ -3,6 +3,7 @@ package cache_test
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"testing"
 
@@ -40,6 +41,20 @@ func listedPods() []*corev1.Pod {
 var listSelectors = []string{
 	"", "app=app-1", "app in (app-1,app-5,none)", "tier=", "tier in (web,db),app in (app-3,app-4)", "app!=app-1", "app", "!app", "tier=web,!app", "other=x",
 }
+
+// notSelector and orSelector are selectors of a program, which promise Empty and Matches alone. They
+// take a labels.Set, which client-go gives.
+type (
+	notSelector struct{ labels.Selector }
+	orSelector  struct {
+		labels.Selector
+		or labels.Selector
+	}
+)
+
+func (n notSelector) Matches(l labels.Labels) bool { return !n.Selector.Matches(l.(labels.Set)) }
+
+func (o orSelector) Matches(l labels.Labels) bool { return o.Selector.Matches(l) || o.or.Matches(l) }
 
 // keysOf returns the keys of the objects of a list, ascending.
 func keysOfAll[T any](found []T) []string {
@@ -93,6 +108,10 @@ func TestListsAreClientGosLists(t *testing.T) {
 					compareLists(t, fmt.Sprintf("%s indexed: %q of namespace %q", name, text, namespace), want, got, namespace, selector)
 				}
 				compareLists(t, name+" indexed: nothing", want, got, namespace, labels.Nothing())
+				red := labels.SelectorFromSet(labels.Set{"app": "app-1"})
+				for _, own := range []labels.Selector{notSelector{red}, notSelector{labels.Nothing()}, orSelector{red, labels.SelectorFromSet(labels.Set{"tier": "web"})}, labels.Set{"app": "app-1"}.AsSelectorPreValidated()} {
+					compareLists(t, fmt.Sprintf("%s indexed: %T of %v", name, own, own), want, got, namespace, own)
+				}
 				if name != "a namespace of the program" {
 					compareOwners(t, name, got, namespace)
 				}
@@ -169,21 +188,17 @@ func TestIndexersAreShared(t *testing.T) {
 	if err := errors.Join(cache.IndexLabels(theirs, "app"), cache.IndexOwners(theirs)); err == nil {
 		t.Error("the informer of client-go has an index of ours")
 	}
-	selector := &countingSelector{Selector: labels.SelectorFromSet(labels.Set{"app": "app-1"})}
-	if n := len(slices.Collect(cache.Select[*corev1.Pod](informer.GetIndexer(), "", selector))); n == 0 || selector.asked != n {
-		t.Errorf("%d objects were looked at to find %d", selector.asked, n)
+	selector := labels.SelectorFromSet(labels.Set{"app": "app-1"})
+	looked := 0
+	candidates, _ := informer.GetIndexer().(interface {
+		Candidates(string, labels.Selector) (iter.Seq2[string, any], bool)
+	}).Candidates("", selector)
+	for range candidates {
+		looked++
 	}
-}
-
-// countingSelector counts the calls of Matches.
-type countingSelector struct {
-	labels.Selector
-	asked int
-}
-
-func (s *countingSelector) Matches(l labels.Labels) bool {
-	s.asked++
-	return s.Selector.Matches(l)
+	if n := len(slices.Collect(cache.Select[*corev1.Pod](informer.GetIndexer(), "", selector))); n == 0 || looked != n {
+		t.Errorf("%d objects were looked at to find %d", looked, n)
+	}
 }
 
 // TestListsOfWhatHasNoMetadata: a selector cannot match an object without metadata, which a

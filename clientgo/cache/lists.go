@@ -46,7 +46,7 @@ func listCandidates(c candidates, namespace string, selector labels.Selector,
 			if err != nil {
 				return err
 			}
-			if !selector.Matches(metaindex.Labels(m)) {
+			if !metaindex.Matches(selector, m) {
 				continue
 			}
 		}

@@ -2,6 +2,7 @@ package cache_test
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/clientgo/cache"
+	"github.com/tidings-go/tidings/flight"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -29,7 +31,7 @@ func (r readable) Reading() (*source.Client, source.Resource, source.RESTOptions
 }
 
 // TestReadable: the source that a ListerWatcher names is read in its place, in the form of the
-// example, with and without a transform. Metadata have the kind of the resource.
+// example, with and without a transform, and with and without choices of the program. Metadata have the kind of the resource.
 func TestReadable(t *testing.T) {
 	untyped := &unstructured.Unstructured{}
 	untyped.SetAPIVersion("v1")
@@ -38,14 +40,16 @@ func TestReadable(t *testing.T) {
 		"typed": &corev1.ConfigMap{}, "untyped": untyped, "metadata": &metav1.PartialObjectMetadata{},
 	} {
 		for _, transformed := range []bool{false, true} {
-			t.Run(name, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) { testReadable(t, example, transformed) })
-			})
+			for _, chosen := range []bool{false, true} {
+				t.Run(name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { testReadable(t, example, transformed, chosen) })
+				})
+			}
 		}
 	}
 }
 
-func testReadable(t *testing.T, example runtime.Object, transformed bool) {
+func testReadable(t *testing.T, example runtime.Object, transformed, chosen bool) {
 	server, err := apisim.New(apisim.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -62,7 +66,15 @@ func testReadable(t *testing.T, example runtime.Object, transformed bool) {
 		t.Fatal(err)
 	}
 	add("a")
-	lw := readable{client: client, options: source.RESTOptions{Namespace: "default", Labels: "in=it"}}
+	var lw cache.ListerWatcher = readable{client: client, options: source.RESTOptions{Namespace: "default", Labels: "in=it"}}
+	recorder, err := flight.New(flight.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := new(source.Table)
+	if chosen {
+		lw = cache.WithSharing(cache.WithRecorder(lw, recorder), cache.SharingOptions{Among: table})
+	}
 	informer := cache.NewSharedIndexInformer(lw, example, 0, cache.Indexers{})
 	transform := func(obj any) (any, error) {
 		obj.(metav1.Object).SetLabels(map[string]string{"transformed": "yes"})
@@ -80,6 +92,12 @@ func testReadable(t *testing.T, example runtime.Object, transformed bool) {
 	slices.Sort(keys)
 	if !slices.Equal(keys, []string{"default/a", "default/b"}) {
 		t.Errorf("the cache holds %q", keys)
+	}
+	if shares := table.Stats().Kept > 0; shares != chosen {
+		t.Errorf("the chosen table is used: %t, want %t", shares, chosen)
+	}
+	if recorded := recorder.Bytes() > 0; recorded != chosen {
+		t.Errorf("the chosen recorder is used: %t, want %t", recorded, chosen)
 	}
 	for _, obj := range informer.GetStore().List() {
 		kind := obj.(runtime.Object).GetObjectKind().GroupVersionKind()

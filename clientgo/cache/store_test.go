@@ -2,10 +2,16 @@ package cache_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
 	clientgo "k8s.io/client-go/tools/cache"
+	cachetesting "k8s.io/client-go/tools/cache/testing"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
 )
@@ -142,3 +148,93 @@ func TestStoreVersionByHand(t *testing.T) {
 		}
 	})
 }
+
+// TestAnswersInTheStore: a program puts the answer of its own write into the cache. The events that
+// follow, and lists, are compared with what the cache has, as in client-go, not with its version.
+func TestAnswersInTheStore(t *testing.T) {
+	for name, tt := range map[string]struct {
+		byHand func(store clientgo.Store) error
+		events []watch.Event
+		want   []string
+	}{
+		"somebody else wrote before":  {func(s clientgo.Store) error { return s.Update(versioned("a", "7")) }, []watch.Event{modified(versioned("a", "6")), modified(versioned("a", "7"))}, []string{"update default/a 7→6", "update default/a 6→7"}},
+		"only the program wrote":      {func(s clientgo.Store) error { return s.Update(versioned("a", "6")) }, []watch.Event{modified(versioned("a", "6")), modified(versioned("a", "7"))}, []string{"update default/a 6→6", "update default/a 6→7"}},
+		"the program made the object": {func(s clientgo.Store) error { return s.Add(versioned("b", "7")) }, []watch.Event{added(versioned("b", "6")), modified(versioned("b", "7"))}, []string{"update default/b 7→6", "update default/b 6→7"}},
+		"deleted before":              {func(s clientgo.Store) error { return s.Update(versioned("a", "9")) }, []watch.Event{deleted(versioned("a", "6"))}, []string{"delete default/a 6"}},
+		"written and deleted by hand": {func(s clientgo.Store) error {
+			return errors.Join(s.Update(versioned("a", "9")), s.Delete(versioned("a", "9")))
+		}, []watch.Event{modified(versioned("a", "6")), deleted(versioned("a", "7"))}, []string{"add default/a 6", "delete default/a 7"}},
+		"replaced": {func(s clientgo.Store) error { return s.Replace([]any{versioned("b", "9")}, "9") },
+			[]watch.Event{deleted(versioned("a", "6")), added(versioned("b", "7"))}, []string{"delete default/a 6", "update default/b 9→7"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			both(t, func(t *testing.T, newInformer newInformerFunc) {
+				w := watch.NewRaceFreeFake()
+				informer, handler := follow(t, newInformer, &script{
+					list:  func(metav1.ListOptions) (runtime.Object, error) { return podList("5", versioned("a", "1")), nil },
+					watch: func(metav1.ListOptions) (watch.Interface, error) { return w, nil },
+				})
+				handler.want(t, "add default/a 1 initial")
+				must(t, tt.byHand(informer.GetStore()))
+				send(w, tt.events...)
+				handler.want(t, tt.want...)
+			})
+		})
+	}
+}
+
+// TestIndexFailsByHand: a write by hand panics in the goroutine of its caller if an index function
+// fails, and the object is cached.
+func TestIndexFailsByHand(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		refused := errors.New("refused")
+		indexer := newInformer(newSource(t), &corev1.Pod{}, clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{"n": func(obj any) ([]string, error) {
+			switch obj.(*corev1.Pod).Name {
+			case "panics":
+				panic(refused)
+			case "fails":
+				return nil, refused
+			}
+			return nil, nil
+		}}}).GetIndexer()
+		for _, name := range []string{"fails", "panics"} {
+			for what, write := range map[string]func() error{
+				"Add": func() error { return indexer.Add(newPod(name)) }, "Update": func() error { return indexer.Update(newPod(name)) },
+				"Replace": func() error { return indexer.Replace([]any{newPod(name)}, "1") },
+			} {
+				func() {
+					defer func() {
+						if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), "refused") {
+							t.Errorf("%s of an object that %s: the panic is %v", what, name, err)
+						}
+					}()
+					must(t, write())
+				}()
+			}
+			if _, exists, err := indexer.GetByKey("default/" + name); !exists || err != nil {
+				t.Errorf("the object that %s is not cached: %v", name, err)
+			}
+		}
+	})
+}
+
+// TestFakeDeletesTheUnknown: handlers receive the delete of an object that a fake has never added.
+func TestFakeDeletesTheUnknown(t *testing.T) {
+	both(t, func(t *testing.T, newInformer newInformerFunc) {
+		source := newSource(t, "a")
+		informer := newInformer(declaredFake{source}, &corev1.Pod{}, noOptions)
+		handler := record(t, informer)
+		runSynced(t, informer)
+		handler.want(t, "add default/a 1 initial")
+		source.Delete(newPod("never"))
+		settle(time.Second)
+		handler.want(t, "delete default/never 2")
+	})
+}
+
+// declaredFake declares that it cannot stream lists, as client-go's fake clientsets do.
+type declaredFake struct {
+	*cachetesting.FakeControllerSource
+}
+
+func (declaredFake) IsWatchListSemanticsUnSupported() bool { return true }

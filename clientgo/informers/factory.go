@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 
 	"github.com/tidings-go/tidings/clientgo/internal/factory"
 )
@@ -135,5 +136,10 @@ func (g groups) InformerFor(obj runtime.Object,
 		return g.builtin(r)
 	}
 	// The type is of a client-go that is newer than the table.
-	return g.sharedInformerFactory.InformerFor(obj, newFunc)
+	return g.sharedInformerFactory.InformerFor(obj,
+		func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+			klog.Background().Info("Warning: the informer is client-go's", "type", reflect.TypeOf(obj),
+				"reason", "this version of Tidings has none of the type")
+			return newFunc(client, resync)
+		})
 }

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,6 +25,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
+	"k8s.io/klog/v2"
 
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/clientgo/internal/factory"
@@ -171,8 +173,16 @@ func TestWhoseInformer(t *testing.T) {
 			t.Errorf("the public InformerFor over a %s does not run its caller's function", name)
 		}
 		r, _ := resourceOf(&corev1.Pod{})
-		if own := r.ownSource(client); (own != nil) != (name == "clientset") {
-			t.Errorf("over a %s, our own source is used: %t", name, own != nil)
+		if own, why := r.ownSource(client); (own != nil) != (name == "clientset") || (why == "") != (own != nil) {
+			t.Errorf("over a %s, our own source is used: %t, because %q", name, own != nil, why)
+		}
+		var log strings.Builder
+		ended, end := context.WithCancel(klog.NewContext(t.Context(), funcr.New(func(_, line string) { log.WriteString(line) }, funcr.Options{Verbosity: 4})))
+		end()
+		single.RunWithContext(ended)
+		h, _ := tidingscache.HealthOf(single)
+		if logged := strings.Contains(log.String(), "The informer reads through the program's client"); logged == (name == "clientset") || logged != (h.Fallback != "") {
+			t.Errorf("over a %s, the health says %q, and the log %s", name, h.Fallback, log.String())
 		}
 		lw := r.listerWatcher(client, factory.Spec{})
 		if listed := watchlist.DoesClientNotSupportWatchListSemantics(lw); listed != (name == "fake") {

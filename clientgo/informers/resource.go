@@ -3,6 +3,7 @@ package informers
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -85,33 +86,36 @@ func (r *resource) newInformer(client kubernetes.Interface,
 	if !r.namespaced {
 		s.Namespace = metav1.NamespaceNone
 	}
-	if own := r.ownSource(client); own != nil {
+	own, why := r.ownSource(client)
+	if own != nil {
 		openTyped(&s, own, r.goType.example)
 	} else {
+		s.Informer.Fallback = why
 		s.ListWatch = r.listerWatcher(client, s)
 	}
 	return r.goType.typed(factory.New(s))
 }
 
-// ownSource returns the REST client of a clientset for our own source, nil for any other
-// client: fakes, wrappers, nil, and a clientset around a fake of rest.Interface.
-func (r *resource) ownSource(client kubernetes.Interface) *source.Client {
+// ownSource returns the REST client of a clientset for our own source. For any other client it
+// returns nil and why: fakes, wrappers, nil, and a clientset around a fake of rest.Interface.
+func (r *resource) ownSource(client kubernetes.Interface) (own *source.Client, why string) {
 	cs, ok := client.(*kubernetes.Clientset)
 	if !ok || cs == nil {
-		return nil
+		return nil, fmt.Sprintf("the client is a %T, not one of kubernetes.NewForConfig", client)
 	}
-	restClient, ok := cs.CoreV1().RESTClient().(*rest.RESTClient)
+	of := cs.CoreV1().RESTClient()
+	restClient, ok := of.(*rest.RESTClient)
 	if !ok || restClient == nil {
-		return nil
+		return nil, fmt.Sprintf("the REST client of the client is a %T", of)
 	}
 	own, err := source.NewClientFromREST(restClient)
 	if err != nil {
 		utilruntime.HandleErrorWithContext(context.Background(), err,
 			"An informer reads through typed clients, because it cannot use the REST client",
 			"resource", r.gvr.String())
-		return nil
+		return nil, err.Error()
 	}
-	return own
+	return own, ""
 }
 
 // openTyped makes an informer read with our own source.

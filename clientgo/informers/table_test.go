@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr/funcr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
 )
 
 // TestGroupsHaveAll walks the accessors of every group and version down to the informers,
@@ -128,12 +130,20 @@ func checkKind(t *testing.T, r resource) {
 type unknownObject struct{ metav1.PartialObjectMetadata }
 
 // TestGroupOfNewerClientGo: a type that the table lacks has the informer of the group's own
-// function.
+// function. It is logged once.
 func TestGroupOfNewerClientGo(t *testing.T) {
+	var log strings.Builder
+	klog.SetLogger(funcr.New(func(_, line string) { log.WriteString(line) }, funcr.Options{}))
+	defer klog.ClearLogger()
 	f := NewSharedInformerFactory(fake.NewClientset(), 0).(*sharedInformerFactory)
 	made := NewFilteredFor[*corev1.Pod](f.client, "", 0, nil, nil)
-	got := groups{f}.InformerFor(&unknownObject{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return made })
-	if got != made {
-		t.Error("the group's own informer is not used")
+	for range 2 {
+		got := groups{f}.InformerFor(&unknownObject{}, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return made })
+		if got != made {
+			t.Error("the group's own informer is not used")
+		}
+	}
+	if n := strings.Count(log.String(), "the informer is client-go's"); n != 1 {
+		t.Errorf("it is logged %d times: %s", n, log.String())
 	}
 }

@@ -11,7 +11,10 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
+
+	"github.com/tidings-go/tidings/internal/served"
 )
 
 const (
@@ -67,9 +70,10 @@ type Guard struct {
 	base   *url.URL     // the address of the server; its path is the prefix of all paths
 	server rest.Interface
 
-	mu    sync.Mutex // guards terms
-	terms []*Term    // those of writes without a call: SetDefaultTerm's first; a term may be nil
-	open  connections
+	mu       sync.Mutex // guards terms and absences
+	terms    []*Term    // those of writes without a call: SetDefaultTerm's first; a term may be nil
+	absences map[schema.GroupVersionResource]served.Absence
+	open     connections
 
 	statsMu sync.Mutex // guards stats
 	stats   Stats
@@ -91,7 +95,8 @@ func New(config *rest.Config, o Options) (*Guard, error) {
 	}
 	o.Timeout = min(cmp.Or(o.Timeout, defaultTimeout), longestTimeout)
 	o.QPS = cmp.Or(o.QPS, defaultQPS)
-	g := &Guard{o: o, config: rest.CopyConfig(config), terms: []*Term{new(Term)}}
+	g := &Guard{o: o, config: rest.CopyConfig(config), terms: []*Term{new(Term)},
+		absences: map[schema.GroupVersionResource]served.Absence{}}
 	var err error
 	if g.base, err = serverOf(config); err != nil {
 		return nil, err

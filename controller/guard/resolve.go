@@ -18,8 +18,8 @@ import (
 // Resolve asks the server about a write, and returns the write with the version that a cache has to
 // show: that of the object. If there is no such object, it is the version of a consistent list of
 // one object, and Gone is set. For a collection it is the version of such a list too. The requests
-// are reads of the newest state, through Direct. If the resource is gone or cannot be read, the
-// write is returned as Settled.
+// are reads of the newest state, through Direct. If the server has not served the resource
+// for a minute, or cannot read it, the write is returned as Settled.
 //
 // gvr is the resource of the write, in any version that the server serves. Do not call it before
 // NotBefore: the server might still be at work on the write.

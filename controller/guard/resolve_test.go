@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -52,8 +53,12 @@ func TestC03_ResolveAsksTheServer(t *testing.T) {
 			want:   func(r *rig, w *Write) { w.Version = r.version() },
 		},
 		"no resource": {
-			before: func(r *rig, _ *Write) { r.server.RemoveResource(configMaps) },
-			want:   func(_ *rig, w *Write) { w.Settled = true },
+			before: func(r *rig, w *Write) {
+				r.server.RemoveResource(configMaps)
+				missing(r, *w)
+				time.Sleep(time.Minute)
+			},
+			want: func(_ *rig, w *Write) { w.Settled = true },
 		},
 		"a resource without reads": {
 			before: func(r *rig, _ *Write) { r.server.Inject(apisim.Match{Verb: "get"}, apisim.Refuse(405, 0)) },
@@ -90,12 +95,38 @@ func TestC03_ResolveAsksTheServer(t *testing.T) {
 			says:   "not one of the API server",
 		},
 		"pages of a server that has no such resource": {
-			before: func(r *rig, _ *Write) {
+			before: func(r *rig, w *Write) {
 				r.server.RemoveResource(configMaps)
 				r.server.Inject(apisim.Match{Verb: "get", Resource: "configmaps"}, page(404))
 				r.server.Inject(apisim.Match{Verb: "list", Resource: "configmaps"}, page(404))
+				missing(r, *w)
+				time.Sleep(time.Minute)
 			},
 			want: func(_ *rig, w *Write) { w.Settled = true },
+		},
+		"no resource for a moment": {
+			before: func(r *rig, w *Write) {
+				r.server.RemoveResource(configMaps)
+				missing(r, *w)
+				time.Sleep(time.Minute - 1)
+			},
+			says: "its discovery has no configmaps at present",
+		},
+		"no resource, twice for a moment": {
+			before: func(r *rig, w *Write) {
+				for _, answer := range []apisim.Fault{page(404), apisim.Refuse(500, 0)} {
+					faults := r.server.Inject(apisim.Match{Resource: "configmaps"}, answer)
+					hidden := r.server.Inject(apisim.Match{Verb: "GET"}, answering(200, `{"kind":"APIResourceList"}`))
+					if _, err := r.guard.Resolve(r.Context(), configMaps, *w); err == nil {
+						r.Error("it is resolved")
+					}
+					faults.Lift()
+					hidden.Lift()
+					time.Sleep(time.Minute)
+				}
+				r.server.RemoveResource(configMaps)
+			},
+			says: "its discovery has no configmaps at present",
 		},
 		"no version": {
 			before: func(r *rig, _ *Write) { r.server.Inject(apisim.Match{Verb: "get"}, answering(200, "{}")) },
@@ -127,6 +158,14 @@ func TestC03_ResolveAsksTheServer(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// missing resolves a write for the first time since its resource is gone.
+func missing(r *rig, w Write) {
+	r.Helper()
+	if _, err := r.guard.Resolve(r.Context(), configMaps, w); err == nil || apierrors.IsNotFound(err) {
+		r.Errorf("the error is %v", err)
 	}
 }
 

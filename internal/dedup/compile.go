@@ -36,6 +36,7 @@ type compiler struct {
 	plan    *plan
 	form    form
 	layouts map[variant]*layout
+	inside  bool // of plainSlices, which looks inside a type that reads its JSON itself
 }
 
 func (c *compiler) newStats() int32 {
@@ -50,7 +51,8 @@ func (c *compiler) layout(t reflect.Type, drop fieldpath.Tree) (*layout, error) 
 	if l := c.layouts[of]; l != nil {
 		return l, nil
 	}
-	l := &layout{typ: t, size: t.Size(), index: int32(len(c.plan.types)), flat: true}
+	l := &layout{typ: t, size: t.Size(), index: int32(len(c.plan.types)), flat: true,
+		selfWriting: c.writesItself(t)}
 	c.plan.types = append(c.plan.types, t)
 	c.layouts[of] = l
 	switch {
@@ -68,9 +70,35 @@ func (c *compiler) layout(t reflect.Type, drop fieldpath.Tree) (*layout, error) 
 	}
 	for i := range l.fields {
 		l.flat = l.flat && l.fields[i].kind == kindBits
-		l.selfWriting = l.selfWriting || l.fields[i].kind == kindQuantity
 	}
 	return l, nil
+}
+
+// writesItself reports whether methods that only read may write to a value of a type that has an
+// address. The Go type alone decides, whichever of its fields are decoded: an absent Quantity is
+// written to as well. The walk ends, because a Go type contains itself only behind a pointer, a
+// slice or a map, whose values are shared for themselves.
+func (c *compiler) writesItself(t reflect.Type) bool {
+	switch {
+	case t == quantityType:
+		return true
+	case t == timeType, t == handleType, t == fieldsType, t == rawExtensionType:
+		return false
+	case c.form != inProtobuf && !c.inside && readsJSON(t):
+		_, plain := c.plainSlices(t)
+		return !plain
+	case t.Kind() == reflect.Array:
+		return c.writesItself(t.Elem())
+	case t.Kind() != reflect.Struct:
+		return false
+	}
+	for f := range t.Fields() {
+		embedded := f.Anonymous && f.Type.Kind() == reflect.Struct
+		if !f.IsExported() && !embedded || c.writesItself(f.Type) {
+			return true
+		}
+	}
+	return false
 }
 
 // mapLayout completes the layout of a map. No path of dropped fields goes through a map.
@@ -235,7 +263,6 @@ func (c *compiler) addNumbered(l *layout, sf reflect.StructField, number int,
 	}
 	l.fields = append(l.fields, f)
 	l.byNumber[number] = uint8(len(l.fields))
-	l.selfWriting = l.selfWriting || f.kind == kindStruct && f.elem.selfWriting
 	return nil
 }
 
@@ -247,8 +274,11 @@ func (f *field) decodable() bool {
 	case kindPointer, kindSlice:
 		return f.elem.kind <= kindStruct
 	case kindMap:
-		k := f.elem.elem.kind
-		return k == kindString || k == kindBytes || k == kindStruct
+		values := f.elem.elem
+		if values == nil { // a struct in a map of itself: the layout of its values is not complete
+			return f.elem.typ.Elem().Kind() == reflect.Struct
+		}
+		return values.kind == kindString || values.kind == kindBytes || values.kind == kindStruct
 	}
 	return true
 }

@@ -92,12 +92,13 @@
 // channels or functions.
 //
 // Values with an address to which methods that only read may write, so that the readers of two
-// objects would race: a Quantity, whose String, AsDec and Cmp do, a Go struct in JSON with a field
-// that is not exported, and values that contain them. In a map they have no address, and are shared
-// with the map, but for a Quantity whose number is behind a pointer.
+// objects would race: a Quantity, whose String, AsDec and Cmp do, a struct with a field that is not
+// exported, and values that contain them. The Go type decides, whether these parts are decoded,
+// absent or left out: the methods write to the zero value too. In a map they have no address, and
+// are shared with the map, but for a Quantity whose number is behind a pointer.
 //
-// Values of a type that reads its JSON itself, unless its fields are exported strings, bytes and
-// numbers alone.
+// Values of a type that reads its JSON itself, and values that contain them, unless the fields of
+// that type are exported strings, bytes and numbers alone.
 //
 // # Unsafe
 //

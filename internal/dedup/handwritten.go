@@ -27,7 +27,7 @@ func isHandwritten(l *layout) bool {
 			return timestamp(data, true, &(*metav1.MicroTime)(to).Time)
 		}
 	case quantityType:
-		l.decode, l.selfWriting = onlyField((*builder).quantity), true
+		l.decode = onlyField((*builder).quantity)
 	case fieldsType:
 		l.decode = onlyField((*builder).fields)
 	default:

@@ -2,19 +2,12 @@ package dedup
 
 import (
 	"errors"
-	"math/rand/v2"
-	"reflect"
-	"runtime"
-	"slices"
 	"testing"
 	"time"
-	"unsafe"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-
-	"github.com/tidings-go/tidings/internal/dedup/deduptest"
 )
 
 // timestampOf encodes seconds, if there are any to encode, and nanoseconds.
@@ -59,79 +52,6 @@ func TestTimes(t *testing.T) {
 	e := same(t, NewDecoder(new(Table), &eventsv1.Event{}, ShareAll), lengthy(2, timestampOf(1_760_000_000, nanos...)...)).(*eventsv1.Event)
 	if at := e.EventTime; at.Nanosecond() != 123_456_000 || at.Location() != time.Local {
 		t.Errorf("the time is %v: it has microseconds and is local in client-go", at)
-	}
-}
-
-// quantitiesIn returns the addresses of all Quantities in v that have one, and of the
-// numbers that their copies share.
-func quantitiesIn(v reflect.Value, into map[unsafe.Pointer]bool) map[unsafe.Pointer]bool {
-	if v.Type() == reflect.TypeFor[resource.Quantity]() {
-		if v.CanAddr() {
-			into[v.Addr().UnsafePointer()] = true
-		}
-		q := v.Interface().(resource.Quantity)
-		if _, small := q.AsInt64(); !small && (quantityOf(&q).number != nil) {
-			into[unsafe.Pointer(q.AsDec())] = true
-		}
-		return into
-	}
-	switch v.Kind() {
-	case reflect.Pointer:
-		if !v.IsNil() {
-			quantitiesIn(v.Elem(), into)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.IsExported() && f.Type.Kind() != reflect.Interface {
-				quantitiesIn(v.Field(i), into)
-			}
-		}
-	case reflect.Map:
-		for _, value := range v.Seq2() {
-			quantitiesIn(value, into)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			quantitiesIn(v.Index(i), into)
-		}
-	}
-	return into
-}
-
-// TestNoQuantityIsInTwoObjects decodes random objects of every type that has a Quantity
-// somewhere, each several times, and looks at where the Quantities are.
-func TestNoQuantityIsInTwoObjects(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	f := deduptest.New(seed)
-	table := new(Table)
-	compared := 0
-	for _, typ := range slices.DeleteFunc(everyType(t), secret) {
-		d := NewDecoder(table, newObject(typ), ShareAll)
-		for range 2 {
-			data := randomObject(t, f, typ, 7)
-			had := map[unsafe.Pointer]bool{}
-			var objects []encodable // so that no address is used again
-			for range 3 {
-				object := newObject(typ)
-				if err := d.Unmarshal(data, object); err != nil {
-					t.Fatal(err)
-				}
-				keen(d)
-				objects = append(objects, object)
-				for p := range quantitiesIn(reflect.ValueOf(object), map[unsafe.Pointer]bool{}) {
-					if had[p] {
-						t.Fatalf("two objects of type %v share a Quantity, from %x", typ, data)
-					}
-					had[p] = true
-					compared++
-				}
-			}
-			runtime.KeepAlive(objects)
-		}
-	}
-	if compared < 100 {
-		t.Errorf("%d Quantities were compared", compared)
 	}
 }
 

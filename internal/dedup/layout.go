@@ -110,15 +110,13 @@ type layout struct {
 	names []string
 	slots []uint8
 	shift uint
-	// read reads the values of types that read JSON themselves. alone reports whether they must not
-	// be shared.
-	read  func(w *structWorker, l *layout, i uint32, to unsafe.Pointer) bool
-	alone bool
+	// read reads the values of types that read JSON themselves.
+	read func(w *structWorker, l *layout, i uint32, to unsafe.Pointer) bool
 
 	// flat reports whether the value holds no pointers.
 	flat bool
-	// selfWriting reports whether methods which only read may write to a value with an address: a
-	// Quantity stands in it or, for a StructDecoder, a field that is not exported.
+	// selfWriting reports whether methods which only read may write to a value with an address: see
+	// compiler.writesItself.
 	selfWriting bool
 	// opaque is the reason for which a Sharer does not look into values of the type.
 	opaque error

@@ -62,12 +62,12 @@ func unknownInJSON(t reflect.Type) bool {
 
 // jsonStruct adds the fields of a struct, by their names in JSON.
 func (c *compiler) jsonStruct(l *layout, drop fieldpath.Tree) (err error) {
-	if l.selfWriting, err = hidesFields(l.typ); err != nil {
-		return err
-	}
 	for _, known := range fieldpath.Fields(l.typ) {
 		f := field{kind: kindUnknown}
-		at, plain := place(l.typ, known.Index)
+		at, plain, secret := place(l.typ, known.Index)
+		if secret {
+			return errSecret
+		}
 		rest, inside := drop[known.Name]
 		switch {
 		case inside && rest == nil:
@@ -83,43 +83,23 @@ func (c *compiler) jsonStruct(l *layout, drop fieldpath.Tree) (err error) {
 		f.offset = at
 		l.fields = append(l.fields, f)
 		l.names = append(l.names, known.Name)
-		l.selfWriting = l.selfWriting || f.kind == kindStruct && f.elem.selfWriting
 	}
 	l.indexNames()
 	return nil
 }
 
-// hidesFields reports whether a struct, or one embedded in it, has a field that is not exported:
-// a lock, or a cache that methods write to. It returns an error for an embedded Secret.
-func hidesFields(t reflect.Type) (hides bool, err error) {
-	if isSecretType(t) {
-		return false, errSecret
-	}
-	for f := range t.Fields() {
-		inner := false
-		if f.Anonymous && f.Type.Kind() == reflect.Struct {
-			if inner, err = hidesFields(f.Type); err != nil {
-				return false, err
-			}
-		} else {
-			inner = !f.IsExported()
-		}
-		hides = hides || inner
-	}
-	return hides, nil
-}
-
 // place returns where a field of a struct stands. plain is false for one that is not simply
 // written to: behind an embedded pointer, with a value in a string, or an embedded struct that is
 // not exported, whose methods package reflect does not call. The offset of a field behind a
-// pointer is that of the pointer.
-func place(t reflect.Type, index []int) (offset uintptr, plain bool) {
+// pointer is that of the pointer. secret reports whether the field is one of an embedded Secret.
+func place(t reflect.Type, index []int) (offset uintptr, plain, secret bool) {
 	var f reflect.StructField
 	plain = true
 	for _, k := range index {
 		if t.Kind() == reflect.Pointer {
 			t, plain = t.Elem(), false
 		}
+		secret = secret || isSecretType(t)
 		f = t.Field(k)
 		if plain {
 			offset += f.Offset
@@ -128,7 +108,7 @@ func place(t reflect.Type, index []int) (offset uintptr, plain bool) {
 	}
 	_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 	quoted := slices.Contains(strings.Split(options, ","), "string")
-	return offset, plain && f.IsExported() && !quoted
+	return offset, plain && f.IsExported() && !quoted, secret
 }
 
 // indexNames makes the slots of a struct: the index of a field plus one is in the first free

@@ -17,6 +17,8 @@ import (
 	"github.com/tidings-go/tidings/internal/wire"
 )
 
+var rawExtensionType = reflect.TypeFor[runtime.RawExtension]()
+
 // ownReader completes the layout of a type that reads its JSON itself. The common ones are read
 // here as they do it.
 func (c *compiler) ownReader(l *layout) {
@@ -30,45 +32,46 @@ func (c *compiler) ownReader(l *layout) {
 			return w.time(i, metav1.RFC3339Micro, &(*metav1.MicroTime)(to).Time)
 		}
 	case quantityType:
-		l.read, l.selfWriting = readQuantity, true
+		l.read = readQuantity
 	case fieldsType:
 		l.read = readFields
-	case reflect.TypeFor[runtime.RawExtension]():
+	case rawExtensionType:
 		l.read = readRawExtension
 	case reflect.TypeFor[json.RawMessage]():
 		l.read = readRawMessage
 	case reflect.TypeFor[intstr.IntOrString]():
 		l.read, l.self.inner = readIntOrString, c.newStats()
 	default:
-		l.read, l.alone = readItself, !c.comparable(l)
+		l.read = readItself
+		l.fields, _ = c.plainSlices(l.typ)
 	}
 }
 
-// comparable reports whether values of a type are nothing but strings, bytes and numbers, so
-// that any reader can share them.
-func (c *compiler) comparable(l *layout) bool {
-	decoded := &compiler{plans: c.plans, plan: &plan{}, layouts: map[variant]*layout{}}
-	inside, err := decoded.layout(l.typ, fieldpath.Tree(nil))
+// plainSlices returns the slices in a value of a type. plain reports whether the value is nothing
+// but strings, bytes and numbers, so that any reader can share it.
+func (c *compiler) plainSlices(t reflect.Type) (slices []field, plain bool) {
+	decoded := &compiler{plans: c.plans, plan: &plan{}, layouts: map[variant]*layout{}, inside: true}
+	inside, err := decoded.layout(t, fieldpath.Tree(nil))
 	if err != nil || inside.opaque != nil || inside.kind == kindMap {
-		return false
+		return nil, false
 	}
 	for _, f := range inside.fields {
 		switch {
 		case f.kind == kindBits, f.kind == kindString:
 		case f.kind == kindSlice && f.elem.flat:
-			l.fields = append(l.fields, f)
+			slices = append(slices, f)
 		default:
-			return false
+			return slices, false
 		}
 	}
-	return true
+	return slices, true
 }
 
 // readItself calls the UnmarshalJSON or UnmarshalText of a type, with a copy of the data: it may
 // keep or change that. It returns false for an error.
 func readItself(w *structWorker, l *layout, i uint32, to unsafe.Pointer) bool {
 	t := &w.tokens.All[i]
-	w.unshared = w.unshared || l.alone
+	w.unshared = w.unshared || l.selfWriting
 	w.size += int(t.End - t.Begin)
 	var err error
 	switch into := reflect.NewAt(l.typ, to).Interface().(type) {

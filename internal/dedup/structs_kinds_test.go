@@ -378,7 +378,7 @@ func TestEmbeddedSecrets(t *testing.T) {
 		Name           string
 		*corev1.Secret `json:"secret"`
 	}
-	for _, example := range []any{&struct{ corev1.Secret }{}, &struct{ List []struct{ corev1.Secret } }{}, &within{}} {
+	for _, example := range []any{&struct{ corev1.Secret }{}, &struct{ List []struct{ corev1.Secret } }{}, &within{}, &struct{ *corev1.Secret }{}} {
 		if err := NewStructDecoder(new(Table), schema.GroupVersionKind{}, example, ShareAll).Shares(); err != errSecret {
 			t.Errorf("%T: %v", example, err)
 		}

@@ -114,10 +114,12 @@ func TestEveryStruct(t *testing.T) {
 				objects = append(objects, f.JSON(t, typ, 4))
 			}
 			var kept []any
+			var had writers
 			for range 3 {
 				for _, data := range objects {
 					for _, d := range decoders {
 						got := sameStruct(t, d, data)
+						had.add(t, got)
 						if d == whole {
 							kept = append(kept, got)
 						}

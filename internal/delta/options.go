@@ -38,6 +38,9 @@ type Options[T any] struct {
 	// ReportUnchanged makes a Replace report each object that it finds unchanged as an Updated
 	// with Unchanged set.
 	ReportUnchanged bool
+	// UnknownDeletes reports whether a Delete of an unknown key is a change at present, with the
+	// object of the event as the old one too. Nil: it is dropped.
+	UnknownDeletes func() bool
 	// Limit is the number of pending changes at which producers wait. 0: 10,000.
 	Limit int
 	// RememberDeletes is the number of deleted keys whose replayed older states are told apart
@@ -81,6 +84,9 @@ func (o Options[T]) settled() (Options[T], error) {
 	}
 	if o.Describe == nil {
 		o.Describe = func(T) (string, string) { return "", "" }
+	}
+	if o.UnknownDeletes == nil {
+		o.UnknownDeletes = func() bool { return false }
 	}
 	if len(o.Partitions) == 0 {
 		o.Partitions = []string{""}

@@ -52,6 +52,7 @@ func New[T any](o Options[T]) (*Queue[T], error) {
 			describe:        o.Describe,
 			compare:         o.Compare,
 			reportUnchanged: o.ReportUnchanged,
+			unknownDeletes:  o.UnknownDeletes,
 			deletes:         deletes{bound: o.RememberDeletes},
 		},
 	}

@@ -16,6 +16,7 @@ type resolver[T any] struct {
 	describe        func(T) (version, uid string)
 	compare         func(a, b string) (order int, ok bool)
 	reportUnchanged bool
+	unknownDeletes  func() bool
 	deletes         deletes
 	unusable        unusable
 
@@ -143,6 +144,9 @@ func (r *resolver[T]) delete(e *entry[T], before state[T]) bool {
 		return false
 	}
 	noted := r.unusable.forget(e.Key)
+	if !before.exists && e.Type == Delete && r.unknownDeletes() {
+		before = state[T]{object: e.Object, exists: true}
+	}
 	if !before.exists {
 		if !noted {
 			r.stale++

@@ -17,6 +17,18 @@ func TestKnownStateDecidesAddOrUpdate(t *testing.T) {
 	r.expectStale(1) // the second delete
 }
 
+// TestUnknownDeletes: while the producer is a fake, the delete of an unknown key is a change.
+func TestUnknownDeletes(t *testing.T) {
+	fake := true
+	r := newRig(t, delta.Options[*object]{UnknownDeletes: func() bool { return fake }})
+	r.cache.unknownDeletes = true
+	r.push(del(state("a", 2, "A")), gone(state("b", 3, "B")))
+	r.expect("-a@2#A/a@2#A")
+	fake, r.cache.unknownDeletes = false, false
+	r.push(del(state("a", 4, "A")), set(state("c", 5, "C")))
+	r.expect("+c@5#C")
+}
+
 // The same rules hold for the known state and for the state that an earlier change of the batch,
 // short or long, has left.
 func TestP02_StaleAndRepeatedChanges(t *testing.T) {

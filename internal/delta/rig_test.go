@@ -75,8 +75,9 @@ func gone(o *object) delta.Event[*object] {
 
 // cache is the smallest consumer: it holds the states and checks that each delta fits them.
 type cache struct {
-	t      failer
-	states map[string]*object
+	unknownDeletes bool // deletes of unknown keys may come
+	t              failer
+	states         map[string]*object
 }
 
 type failer interface {
@@ -85,7 +86,7 @@ type failer interface {
 }
 
 func newCache(t failer, initial ...*object) *cache {
-	c := &cache{t, make(map[string]*object)}
+	c := &cache{t: t, states: make(map[string]*object)}
 	for _, o := range initial {
 		c.states[o.key] = o
 	}
@@ -112,6 +113,9 @@ func (c *cache) apply(b delta.Batch[*object]) {
 	deletesOver := false
 	for _, d := range b.Changes {
 		old, exists := c.states[d.Key]
+		if c.unknownDeletes && d.Type == change.Deleted && !exists {
+			old, exists = d.Old, true
+		}
 		if old != d.Old && !(d.Type == change.Added && d.Old == nil) {
 			c.t.Fatalf("%s: Old is %v, the state before is %v", text(d), d.Old, old)
 		}

@@ -101,20 +101,22 @@ func (c *Collection[T]) writeStore(batch *delta.Batch[T]) {
 	c.progress.reached(partitions)
 }
 
-// WriteByHand calls write, which changes the cache for the program. No batch is
-// applied meanwhile, and no handler receives the change.
-func (c *Collection[T]) WriteByHand(write func(*store.Store[T])) {
-	func() {
-		c.applyMu.Lock()
-		defer c.applyMu.Unlock()
-		write(c.store)
-	}()
-	c.reportIndexErrors()
+// WriteByHand calls write, which changes the cache for the program, and returns the failures of
+// index functions. No batch is applied meanwhile, and no handler receives the change.
+func (c *Collection[T]) WriteByHand(write func(*store.Store[T])) []store.IndexError {
+	c.applyMu.Lock()
+	defer c.applyMu.Unlock()
+	c.indexErrs.divert()
+	defer c.indexErrs.takeDiverted() // also if write panics
+	write(c.store)
+	return c.indexErrs.takeDiverted()
 }
 
 // AddIndex adds an index, as [store.Store.AddIndex] does.
 func (c *Collection[T]) AddIndex(id any, f store.IndexFunc[T]) error {
 	defer c.reportIndexErrors()
+	c.applyMu.Lock() // its failures are none of a write by hand
+	defer c.applyMu.Unlock()
 	return c.store.AddIndex(id, f)
 }
 
@@ -123,12 +125,18 @@ type indexErrors struct {
 	mu         sync.Mutex // guards the rest
 	last       error
 	unreported []store.IndexError
+	diverted   bool               // the program writes
+	ofProgram  []store.IndexError // its failures
 }
 
 func (e *indexErrors) add(err store.IndexError) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.last = err
+	if e.diverted {
+		e.ofProgram = append(e.ofProgram, err)
+		return
+	}
 	e.unreported = append(e.unreported, err)
 }
 
@@ -136,6 +144,21 @@ func (e *indexErrors) lastError() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.last
+}
+
+// divert begins a write of the program, whose failures it gets itself.
+func (e *indexErrors) divert() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.diverted = true
+}
+
+// takeDiverted ends a write of the program, and returns its failures.
+func (e *indexErrors) takeDiverted() (failures []store.IndexError) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	failures, e.ofProgram, e.diverted = e.ofProgram, nil, false
+	return failures
 }
 
 // reportIndexErrors reports the failures since the last call.

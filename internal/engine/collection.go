@@ -32,7 +32,7 @@ type Collection[T any] struct {
 	late     lateSharing[T]
 
 	// applyMu is held while a batch is applied and published, while a handler joins, while
-	// namespaces are added and while a façade writes to the cache by hand. So the snapshot
+	// namespaces or indexes are added and while a façade writes to the cache by hand. So the snapshot
 	// that a handler starts from is the same state as the end of the log.
 	applyMu Lock
 
@@ -72,7 +72,7 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 	c.queue, err = delta.New(delta.Options[T]{
 		Known:    func() delta.Known[T] { return o.Known(c.store.Snapshot()) },
 		Describe: o.Describe, Compare: o.Compare,
-		Partitions: partitions, ReportUnchanged: o.ReportUnchanged,
+		Partitions: partitions, ReportUnchanged: o.ReportUnchanged, UnknownDeletes: o.UnknownDeletes,
 	})
 	if err != nil {
 		return nil, err

@@ -23,6 +23,9 @@ type Options[T any] struct {
 	// Untrusted reports whether versions mean nothing at present: then lists decode every
 	// object. nil trusts versions.
 	Untrusted func() bool
+	// UnknownDeletes reports whether deletes of unknown objects are changes at present; nil drops
+	// them.
+	UnknownDeletes func() bool
 	// Indexes are the index functions by their identity.
 	Indexes map[any]store.IndexFunc[T]
 	// Namespaces have a part each; none means one part for everything.

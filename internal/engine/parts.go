@@ -129,6 +129,15 @@ func (c *Collection[T]) SuspectWatch(key, version, uid string) {
 	}
 }
 
+// CatchUp has the part that holds a key list up to a version, as Reflector.CatchUp says.
+func (c *Collection[T]) CatchUp(key, version string) {
+	for _, p := range c.parts.present() {
+		if running := p.running.Load(); running != nil && strings.HasPrefix(key, p.prefix) {
+			running.reflector.CatchUp(version)
+		}
+	}
+}
+
 // WatchOf describes the list and watch that brings the objects of a namespace. It is zero if none
 // does.
 func (c *Collection[T]) WatchOf(namespace string) (w health.Watch) {
@@ -269,9 +278,9 @@ func (c *Collection[T]) oneByOne(ctx context.Context, transform func(T) (T, erro
 	}
 }
 
-// cached returns the cached object of a key.
+// cached returns the object of a key as changes are compared with it.
 func (c *Collection[T]) cached(key string) (obj T, version, uid string, ok bool) {
-	if obj, ok = c.store.Get(key); ok && !c.o.Untrusted() {
+	if obj, ok = c.o.Known(c.store.Snapshot()).Get(key); ok && !c.o.Untrusted() {
 		version, uid = c.o.Describe(obj)
 	}
 	return obj, version, uid, ok

@@ -41,7 +41,7 @@ var (
 			tests: []string{"*"},
 		},
 		"internal/reflector": {
-			rooms:  []string{"internal/lograte", "health", "source", "internal/delta", "internal/slot", "internal/tape"},
+			rooms:  []string{"internal/lograte", "health", "source", "internal/delta", "internal/served", "internal/slot", "internal/tape"},
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
@@ -126,6 +126,11 @@ var (
 			},
 			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest"},
 			tests:  []string{"*"},
+		},
+		"shard/internal/handover": {rooms: []string{"internal/slot"}, tests: []string{"pgregory.net/rapid"}},
+		"shard/internal/balance": {
+			rooms: []string{"internal/slot", "shard/internal/handover"},
+			tests: []string{"internal/seeds", "pgregory.net/rapid", "shard/internal/plan", "shard/internal/protocol"},
 		},
 		"shard/internal/protocol": {},
 		"shard/internal/plan":     {rooms: []string{"shard/internal/protocol"}, tests: []string{"internal/seeds"}},

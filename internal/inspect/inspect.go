@@ -47,6 +47,9 @@ type Informer interface {
 	// shown, and "" otherwise. A version without a UID is one that was reached before the read, and is
 	// later than that of the collection.
 	SuspectWatch(key, version, uid string)
+	// CatchUp lists the objects of the namespace of a key, if they do not reflect a version yet. It does
+	// nothing within ten seconds after the last time.
+	CatchUp(key, version string)
 	// Version returns the version that the whole cache reflects.
 	Version() string
 	// Over returns why it follows the server no more; nil if it does or will.
@@ -55,6 +58,10 @@ type Informer interface {
 
 // Of returns the inspection of a *tidings.Informer, which must not have been released.
 var Of func(informer any) (Informer, error)
+
+// Hold counts a manager that runs on a *tidings.Factory. release reports whether it was the last one: that
+// one stops the informers.
+var Hold func(factory any) (release func() (last bool))
 
 // Served returns nil if the server of a *tidings.Factory serves a resource, and otherwise why
 // not.

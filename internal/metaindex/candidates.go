@@ -2,12 +2,39 @@ package metaindex
 
 import (
 	"iter"
+	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
 	"github.com/tidings-go/tidings/store"
 )
+
+// The types of apimachinery's selectors, besides labels.ValidatedSetSelector.
+var (
+	selectorType = reflect.TypeOf(labels.NewSelector())
+	nothingType  = reflect.TypeOf(labels.Nothing())
+)
+
+// isKnown reports whether a selector is apimachinery's: it matches if all its requirements do. A
+// selector of the program's own, such as one that embeds another, promises Empty and Matches alone.
+func isKnown(selector labels.Selector) bool {
+	if _, ok := selector.(labels.ValidatedSetSelector); ok {
+		return true
+	}
+	t := reflect.TypeOf(selector)
+	return t == selectorType || t == nothingType
+}
+
+// Matches reports whether a selector matches the labels of an object. A selector of the program's
+// own receives a labels.Set, as from client-go's listers.
+func Matches(selector labels.Selector, obj metav1.Object) bool {
+	if isKnown(selector) {
+		return selector.Matches(Labels(obj))
+	}
+	return selector.Matches(labels.Set(obj.GetLabels()))
+}
 
 // Candidates yields, with their keys and ascending by key, objects whose keys begin with the
 // prefix. Among them are all that the selector matches. exact says that all of them match:
@@ -16,6 +43,9 @@ func Candidates[T any](s store.Snapshot[T], prefix string, selector labels.Selec
 	found iter.Seq2[string, T], exact bool) {
 	if selector == nil || selector.Empty() {
 		return s.Prefix(prefix), true
+	}
+	if !isKnown(selector) {
+		return s.Prefix(prefix), false
 	}
 	requirements, selectable := selector.Requirements()
 	if !selectable {

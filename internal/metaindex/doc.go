@@ -1,5 +1,6 @@
 // Package metaindex has the indexes of Kubernetes' metadata, by label and by owner reference, as
-// functions for package store, and [Candidates], which uses them for a label selector.
+// functions for package store, and [Candidates], which uses them for a label selector. [Requirements]
+// looks into selectors whose type is known.
 //
 //	app=web,tier in (a,b),!canary
 //	   │        │            └── no index helps: the caller tests it
@@ -12,7 +13,8 @@
 //     counts its objects, without visiting them.
 //  2. The index of the requirement with the fewest objects yields the candidates, within the
 //     prefix of the keys.
-//  3. Without such a requirement every object of the prefix is a candidate.
+//  3. Without such a requirement every object of the prefix is a candidate, and so it is for a
+//     selector of the program's own, whose requirements say nothing of what it matches.
 //  4. The caller tests each candidate with the whole selector.
 //
 // # Concurrency properties

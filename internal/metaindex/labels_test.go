@@ -79,3 +79,26 @@ func TestReadingAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestRequirements looks into selectors of apimachinery, and into no others.
+func TestRequirements(t *testing.T) {
+	web := labels.SelectorFromSet(labels.Set{"app": "web"})
+	for name, test := range map[string]struct {
+		selector labels.Selector
+		want     int
+		ok       bool
+	}{
+		"one of apimachinery":        {web, 1, true},
+		"a validated set":            {labels.ValidatedSetSelector{"app": "web"}, 1, true},
+		"everything":                 {labels.Everything(), 0, true},
+		"nothing":                    {labels.Nothing(), 0, false},
+		"nil":                        {nil, 0, false},
+		"a type of the program":      {struct{ labels.Selector }{web}, 0, false},
+		"a pointer of such a type":   {&struct{ labels.Selector }{web}, 0, false},
+		"a pointer to a known value": {new(labels.ValidatedSetSelector), 0, false},
+	} {
+		if all, ok := Requirements(test.selector); len(all) != test.want || ok != test.ok {
+			t.Errorf("%s: %v, %v", name, all, ok)
+		}
+	}
+}

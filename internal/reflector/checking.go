@@ -110,7 +110,7 @@ func (r *Reflector[T]) wentBack(ctx context.Context, err error, stream *stream[T
 	r.noteError(err)
 	message := "the versions of the server went back; the collection is listed again"
 	if !r.history.rewound {
-		message = "the end of an object has not come; the collection is listed again"
+		message = "the watches have not brought what the server has; the collection is listed again"
 	}
 	r.recorder.log.Warn(message, "error", err)
 	return r.list()

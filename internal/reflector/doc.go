@@ -69,7 +69,8 @@
 // has had two bookmarks, that is the wait of an earlier watch, and at least four minutes. Only waits
 // for the stream are timed, not those for the queue (P15). A list is ended when it brings nothing for
 // [Options.MaxSilence], and so is a watch that does not begin. [Reflector.SuspectWatch] closes a watch
-// that is known to be behind; when the next one is behind too, the collection is listed.
+// that is known to be behind; when the next one is behind too, the collection is listed. It is listed at
+// once by [Reflector.CatchUp], which is for a version that no event may ever tell of.
 //
 // # Slots
 //
@@ -127,7 +128,7 @@
 // Run is the only goroutine. It calls the functions of [Options]; Known also while the source
 // reads. With Slots there is another one, which Run waits for: it lists the slots that come, and calls
 // Accept, Transform and Share too. Lists and events are handed on under one lock then. Health,
-// SuspectWatch, Merge and Leave may be called from any goroutine.
+// SuspectWatch, CatchUp, Merge and Leave may be called from any goroutine.
 //
 // # Memory
 //

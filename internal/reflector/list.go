@@ -17,6 +17,7 @@ import (
 
 // beginList begins a list of the collection, and returns the place for its objects.
 func (r *Reflector[T]) beginList(ctx context.Context) *staged[T] {
+	r.demand.meet()
 	r.countListed(0)
 	r.recorder.enter(health.StateListing)
 	l := &staged[T]{stays: map[string]delta.Unusable{}, expected: r.lastListed, isOlder: r.history.isOlder}

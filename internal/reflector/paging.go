@@ -16,10 +16,12 @@ import (
 //	pages that have no end                 → paging, without a limit
 //	a later page fails and may succeed     → backingOff, then the same page
 //	any other error                        → backingOff, then a list
+//	any error of a list that is demanded   → backingOff, then a watch from the last version
 type paging[T any] struct {
 	*Reflector[T]
 	limit        int64 // objects per page, 0 for no limit
 	afterSilence bool  // a streamed list has just fallen silent
+	demanded     bool  // by CatchUp, in the place of a watch that may go on
 
 	staged *staged[T] // nil until the list begins
 	pages  *pageReader[T]
@@ -102,7 +104,7 @@ func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 		return nil
 	}
 	fate := s.pages.fateOf(end)
-	if fate == pageAgain {
+	if fate == pageAgain && !s.demanded {
 		s.report(ctx, PagedList, err)
 		return s.retryAfter(err, end, s.pages.failures, s)
 	}
@@ -110,9 +112,12 @@ func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 	s.countListed(0)
 	if fate == listUnpaged {
 		s.noteError(err)
-		return &paging[T]{Reflector: s.Reflector, afterSilence: s.afterSilence}
+		return &paging[T]{Reflector: s.Reflector, afterSilence: s.afterSilence, demanded: s.demanded}
 	}
 	s.report(ctx, PagedList, err)
+	if s.demanded {
+		return s.retry(ctx, err, s.resume())
+	}
 	return s.retry(ctx, err, s.list())
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/served"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -26,15 +27,16 @@ type Reflector[T any] struct {
 	recorder *healthRecorder
 	ran      atomic.Bool
 
-	// The goroutine of Run shares these with filling.run and the callers of Merge, Leave and
-	// SuspectWatch. With slots, handingOn is held while lists and events are handed on, which may wait
+	// The goroutine of Run shares these with filling.run and the callers of Merge, Leave, SuspectWatch
+	// and CatchUp. With slots, handingOn is held while lists and events are handed on, which may wait
 	// for room in the queue.
 
 	handingOn lock
 	filling   filling[T]
 	running   atomic.Pointer[stream[T]]  // the running watch, or the last one
 	suspected atomic.Pointer[lastChange] // a read has shown an older state of it, or of the collection; nil for none
-	sharding  atomic.Bool                // the server has honoured the last shard selector of a list
+	demand    demand
+	sharding  atomic.Bool // the server has honoured the last shard selector of a list
 
 	// The rest outlives a state. Only the goroutine of Run uses it.
 
@@ -58,7 +60,7 @@ type server struct {
 	silentStreams int       // streamed lists in a row that fell silent before a list in pages
 	// betweenBookmarks is the longest wait between two bookmarks of the last watch that had two.
 	betweenBookmarks time.Duration
-	missingSince     time.Time // since when it answers that there is no such resource
+	absence          served.Absence // for how long it answers that there is no such resource
 }
 
 // attempts has the counters that decide how long to wait and when to list again.
@@ -175,6 +177,6 @@ func (r *Reflector[T]) received() {
 		h.LastEvent, h.Version = now, r.history.version
 		h.Failures, h.FailingSince = 0, time.Time{}
 	})
-	r.server.missingSince = time.Time{}
+	r.server.absence = served.Absence{}
 	r.recorder.recovered()
 }

@@ -138,6 +138,8 @@ func (r *Reflector[T]) endOutdatedWatch() {
 	case watch == nil:
 	case r.filling.needsList():
 		watch.cancel(errOlderList)
+	case r.isListDue():
+		watch.cancel(errListDue)
 	case !watch.asked.covers(r.held()):
 		watch.cancel(errSlotsCame)
 	}

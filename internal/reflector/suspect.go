@@ -2,7 +2,10 @@ package reflector
 
 import (
 	"errors"
+	"sync"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/delta"
 )
 
 // errSuspected is a watch that was ended by SuspectWatch.
@@ -14,6 +17,8 @@ const (
 	leastWatched = 30 * time.Second
 	// leastMistrusted is the least time between two lists because of watches that were suspected.
 	leastMistrusted = 5 * time.Minute
+	// leastListed is the least time between two lists that CatchUp demands.
+	leastListed = 10 * time.Second
 )
 
 // errMistrusted means that a new watch has not shown what reads have shown. The server may have been set
@@ -60,6 +65,45 @@ func (r *Reflector[T]) SuspectWatch(key, version, uid string) {
 	if watch := r.running.Load(); watch != nil && time.Since(watch.opened) >= leastWatched {
 		watch.cancel(errSuspected)
 	}
+}
+
+// errListDue ends a watch in whose place the collection is listed.
+var errListDue = tornError("the collection is listed, up to a version that no event may tell of")
+
+// demand is a version that a list is to reach.
+type demand struct {
+	mu      sync.Mutex // guards the rest
+	version string     // "" without a demand
+	last    time.Time
+}
+
+// CatchUp has the collection listed, in the place of the running watch, unless it has reached a version that
+// a consistent read has shown, or a list was demanded a moment ago. That the cache has what the server has
+// does not prove that it has reached the version: the watch may have yet to bring objects that came and
+// went. If the list fails, the watch goes on. It may be called from any goroutine.
+func (r *Reflector[T]) CatchUp(version string) {
+	d := &r.demand
+	d.mu.Lock()
+	if time.Since(d.last) >= leastListed {
+		d.version, d.last = version, time.Now()
+	}
+	d.mu.Unlock()
+	r.endOutdatedWatch()
+}
+
+// isListDue reports whether a list is demanded.
+func (r *Reflector[T]) isListDue() bool {
+	r.demand.mu.Lock()
+	defer r.demand.mu.Unlock()
+	order, ok := delta.CompareDecimal(r.recorder.snapshot().Version, r.demand.version)
+	return ok && order < 0
+}
+
+// meet is called when a list begins.
+func (d *demand) meet() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.version = ""
 }
 
 // takeDoubt makes a read that has contradicted the history a suspicion of a rewind. It reports whether

@@ -40,6 +40,7 @@ const (
 //	a rewind may be                   → checking, before the watch begins
 //	there is no version to resume     → a list
 //	a list of a merge was older       → a list
+//	a list is demanded                → a list in pages
 //	an error                          → the state that watchEnded returns
 type opening[T any] struct {
 	*Reflector[T]
@@ -50,6 +51,10 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 	h := &s.history
 	if (h.version == "" || h.version == "0") && !s.afterList || s.filling.needsList() {
 		return s.list()
+	}
+	if s.isListDue() {
+		// In pages: somebody waits, and the end of a streamed list may get lost.
+		return &paging[T]{Reflector: s.Reflector, limit: s.o.PageSize, demanded: true}
 	}
 	s.takeDoubt()
 	if s.mistrust.demandsList() {

@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -9,12 +8,15 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// writeLog holds the writes since the last audit.
+// writeLog holds the writes since the last audit, and all ends.
 type writeLog struct {
 	mu      sync.Mutex // guards the rest
 	changes []change
 	// gaps are the resources with changes without an event since then.
 	gaps map[schema.GroupVersionResource]bool
+	// ended are the UIDs of all objects that were ever deleted: the list of slots that come may be
+	// older than the last audit, and what it holds is then deleted after it.
+	ended map[string]bool
 }
 
 // change is a write.
@@ -28,6 +30,12 @@ func (l *writeLog) note(c change) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.changes = append(l.changes, c)
+	if c.after == nil {
+		if l.ended == nil {
+			l.ended = map[string]bool{}
+		}
+		l.ended[c.uid] = true
+	}
 }
 
 // addGaps notes that objects of some resources changed without events.
@@ -51,11 +59,11 @@ func (l *writeLog) reset() {
 	l.changes, l.gaps = nil, map[schema.GroupVersionResource]bool{}
 }
 
-// deleted reports whether an object was deleted.
+// deleted reports whether an object was ever deleted.
 func (l *writeLog) deleted(uid string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.changes, func(c change) bool { return c.uid == uid && c.after == nil })
+	return l.ended[uid]
 }
 
 // edges returns which objects began and ended in a scope, by key.

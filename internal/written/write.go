@@ -1,7 +1,7 @@
 package written
 
 import (
-	"iter"
+	"cmp"
 	"strings"
 	"time"
 
@@ -32,17 +32,16 @@ type Cache interface {
 	// Reached returns the version up to which it reflects the objects of a namespace. ok is false
 	// if it does not hold that namespace.
 	Reached(namespace string) (version string, ok bool)
-	// Cached returns the version and UID of a cached object.
-	Cached(key string) (version, uid string, ok bool)
-	// Received returns those of the present state of an object, which may be one that cannot be
-	// decoded, in the place of the cached one: it shows a write all the same.
+	// Received returns the version and UID of the present state of an object, which may be one that
+	// cannot be decoded, in the place of the cached one: it shows a write all the same.
 	Received(key string) (version, uid string, ok bool)
-	// Keys yields the keys of all cached objects.
-	Keys() iter.Seq[string]
 	// SuspectWatch reports that a consistent read has shown another state of an object than is
 	// cached: one before version, which is that of an object with a UID, or a later one for "". Without
 	// a UID, the version of the collection is before version.
 	SuspectWatch(key, version, uid string)
+	// CatchUp lists the objects of the namespace of a key, if the cache has not reached a version. It is for
+	// versions that no event may ever tell of.
+	CatchUp(key, version string)
 }
 
 // Write is a write that a cache may not show. Times are those since an epoch that the caller has
@@ -91,60 +90,78 @@ func (w *Write) Reached(by Cache) (version string, ok bool) {
 	return by.Reached(namespace)
 }
 
+// state is what a cache shows of the object of a write.
+type state struct {
+	reached      string // the version up to which it reflects the namespace
+	cached       bool   // it has an object of the key
+	version, uid string // those of the object; "" if a transform has left them out
+	selects      bool   // a selector may leave the object out
+	elsewhere    bool   // it does not hold the namespace or the slot, or follows the server no more
+}
+
+// stateOf reads the cache once. The object is read last: it may be newer than reached, not older.
+func stateOf(by Cache, key, uid string) (s state) {
+	namespace, _ := SplitKey(key)
+	reached, ok := by.Reached(namespace)
+	s.elsewhere = !ok || by.Over() != nil || uid != "" && !by.Holds(uid, namespace)
+	s.reached, s.selects = reached, by.Selects()
+	s.version, s.uid, s.cached = by.Received(key)
+	return s
+}
+
+// shows reports whether the cache shows a version of an object, or a later one.
+func (s *state) shows(version, uid string) bool {
+	return s.cached && !Another(s.uid, uid) && Reaches(cmp.Or(s.version, s.reached), version)
+}
+
 // Held reports whether a cache shows the write, or something later.
 func (w *Write) Held(by Cache, now time.Duration) bool {
-	reached, ok := w.Reached(by)
-	if !ok || by.Over() != nil {
-		return true // it does not hold that namespace, or follows the server no more
-	}
-	if namespace, _ := SplitKey(w.Object); w.UID != "" && !by.Holds(w.UID, namespace) {
-		return true // it is in a slot of another process
-	}
-	if w.Unknown {
-		return false
-	}
-	version, uid, cached := by.Received(w.Object)
-	shown := cached && Reaches(version, w.Version) || Reaches(reached, w.Version) && !w.isLost(by)
+	return w.heldIn(stateOf(by, w.Object, w.UID), now)
+}
+
+// heldIn is the decision about a write, for calls of controllers and reads of clients alike.
+func (w *Write) heldIn(s state, now time.Duration) bool {
+	shown := s.cached && Reaches(s.version, w.Version) ||
+		Reaches(s.reached, w.Version) && !w.isLostIn(s)
 	switch {
+	case s.elsewhere:
+		return true
+	case w.Unknown:
+		return false
 	case w.Gone && w.UID == "":
-		return !cached || shown
+		return !s.cached || shown
 	case w.Gone:
-		return (!cached || Another(uid, w.UID)) && (w.Version == "" || shown)
+		return (!s.cached || Another(s.uid, w.UID)) && (w.Version == "" || shown)
 	case w.Conflict && now >= w.Until:
 		return true
-	case w.Conflict && w.UID != "" && (!cached || Another(uid, w.UID)):
+	case w.Conflict && w.UID != "" && (!s.cached || Another(s.uid, w.UID)):
 		return true // the request was for an object that the cache shows no more
-	case w.Conflict && w.UID != "" && w.Version == "":
-		return false
+	case w.Conflict && (w.UID != "" && w.Version == "" || w.Version != "" && s.version == ""):
+		return false // the cache does not tell
 	case w.Conflict:
-		order, ok := delta.CompareDecimal(version, w.Version)
-		return cached && (!ok || order > 0)
+		order, ok := delta.CompareDecimal(s.version, w.Version)
+		return s.cached && (!ok || order > 0)
 	}
 	return shown
 }
 
-// isLost reports whether a cache has passed the version of the write with an older state of the object: the
-// two are of different histories of the server.
-func (w *Write) isLost(by Cache) bool {
-	reached, ok := w.Reached(by)
-	version, _, cached := by.Received(w.Object)
-	order, isNumber := delta.CompareDecimal(version, w.Version)
-	return ok && cached && isNumber && order < 0 && !by.Selects() && Reaches(reached, w.Version)
+// isLostIn reports whether a cache has passed the version of the write with an older state of the
+// object: the two are of different histories of the server.
+func (w *Write) isLostIn(s state) bool {
+	order, ok := delta.CompareDecimal(s.version, w.Version)
+	return s.cached && ok && order < 0 && !s.selects && Reaches(s.reached, w.Version)
 }
 
 // Due returns when a wait that began at since has taken so long that the server is asked. A write
 // may bring no event: then the server is asked earlier.
 func (w *Write) Due(by Cache, since time.Duration) time.Duration {
 	_, name := SplitKey(w.Object)
+	s := stateOf(by, w.Object, w.UID)
 	switch {
 	case w.Unknown, w.Conflict:
 		return w.Until
-	case name == "", w.isLost(by):
+	case name == "", w.isLostIn(s), s.selects && (!w.Gone || w.Version != "") && !s.cached:
 		return since + hiddenWait
-	case by.Selects() && !w.Gone:
-		if _, _, cached := by.Received(w.Object); !cached {
-			return since + hiddenWait
-		}
 	}
 	return since + AskAfter
 }
@@ -154,6 +171,12 @@ func (w *Write) Replaces(earlier *Write) bool {
 	return w.Object == earlier.Object && w.UID == earlier.UID &&
 		!w.Unknown && !earlier.Unknown && w.Gone == earlier.Gone &&
 		w.Conflict == earlier.Conflict && (w.Gone || Reaches(w.Version, earlier.Version))
+}
+
+// Recreates reports whether the write has made an object after an earlier write has ended another one of
+// its name. A cache that shows it, and holds the slots of both, shows that end.
+func (w *Write) Recreates(earlier *Write) bool {
+	return w.Object == earlier.Object && w.isAnswered() && earlier.Gone && Another(w.UID, earlier.UID)
 }
 
 // Another reports whether two UIDs are those of different objects. One that is empty is not known: a

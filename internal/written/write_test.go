@@ -2,8 +2,6 @@ package written
 
 import (
 	"errors"
-	"iter"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +17,9 @@ type fakeCache struct {
 	over         error
 	foreign      bool      // the object is in a slot of another process
 	doubts       *[]string // the calls of SuspectWatch; nil does not record them
+	listed       *bool     // is set by CatchUp
 	undecodable  string    // the version of its present state, if that cannot be decoded
+	bare         bool      // a transform has left out version and UID of the object
 }
 
 func (c fakeCache) Selects() bool                      { return c.selects }
@@ -31,7 +31,7 @@ func (c fakeCache) Reached(namespace string) (version string, ok bool) {
 }
 
 func (c fakeCache) Cached(key string) (version, uid string, ok bool) {
-	return c.version, c.uid, key == "shop/x" && c.version != ""
+	return c.version, c.uid, key == "shop/x" && (c.version != "" || c.bare)
 }
 
 func (c fakeCache) Received(key string) (version, uid string, ok bool) {
@@ -43,11 +43,15 @@ func (c fakeCache) Received(key string) (version, uid string, ok bool) {
 
 func (c fakeCache) Holds(string, string) bool { return !c.foreign }
 
-func (c fakeCache) Keys() iter.Seq[string] { return slices.Values([]string{"shop/x"}) }
-
 func (c fakeCache) SuspectWatch(key, version, uid string) {
 	if c.doubts != nil {
 		*c.doubts = append(*c.doubts, strings.Join([]string{key, version, uid}, " "))
+	}
+}
+
+func (c fakeCache) CatchUp(string, string) {
+	if c.listed != nil {
+		*c.listed = true
 	}
 }
 
@@ -88,6 +92,12 @@ func TestC03_Held(t *testing.T) {
 		"a delete, shown":                         {deleted, fakeCache{reached: "9"}, true},
 		"a delete, another UID":                   {deleted, fakeCache{reached: "9", version: "9", uid: "2"}, true},
 		"a delete, a UID that is not known":       {deleted, fakeCache{reached: "9", version: "9"}, false},
+		"without version and UID, before":         {updated, fakeCache{reached: "9", bare: true}, false},
+		"without version and UID, passed":         {updated, fakeCache{reached: "10", bare: true}, true},
+		"a delete, without version and UID":       {deleted, fakeCache{reached: "99", bare: true}, false},
+		"a conflict, without version and UID":     {x(guard.Write{UID: "u", Conflict: true, Sent: epoch}), fakeCache{reached: "99", bare: true}, false},
+		"a conflict, without version":             {x(guard.Write{Version: "9", Conflict: true, Sent: epoch}), fakeCache{reached: "99", bare: true}, false},
+		"it exists, without version":              {x(guard.Write{Conflict: true, Sent: epoch}), fakeCache{reached: "9", bare: true}, true},
 		"a conflict over a UID that is not known": {x(guard.Write{UID: "u", Conflict: true, Sent: epoch}), fakeCache{reached: "9", version: "9"}, false},
 		"a last finalizer, not shown":             {x(guard.Write{UID: "1", Version: "9", Gone: true}), fakeCache{reached: "9", version: "9", uid: "1"}, false},
 		"a last finalizer, before the change":     {x(guard.Write{UID: "1", Version: "9", Gone: true}), fakeCache{reached: "8"}, false},
@@ -130,6 +140,7 @@ func TestC03_Due(t *testing.T) {
 		"a hidden object":       {guard.Write{Version: "10"}, fakeCache{selects: true}, 6 * time.Second},
 		"a cached object":       {guard.Write{Version: "10"}, fakeCache{selects: true, version: "9"}, 5*time.Second + AskAfter},
 		"a deletion":            {guard.Write{Gone: true}, fakeCache{selects: true}, 5*time.Second + AskAfter},
+		"a hidden deletion":     {guard.Write{Gone: true, Version: "10"}, fakeCache{selects: true}, 6 * time.Second},
 		"one left out":          {guard.Write{Version: "10"}, fakeCache{selects: true, undecodable: "9"}, 5*time.Second + AskAfter},
 		"an unknown outcome":    {guard.Write{Unknown: true, NotBefore: epoch.Add(35 * time.Second)}, fakeCache{}, 35 * time.Second},
 		"the end of a conflict": {guard.Write{Conflict: true, Sent: epoch}, fakeCache{}, time.Second},
@@ -164,6 +175,29 @@ func TestReplaces(t *testing.T) {
 		next := first
 		if test.change(&next); next.Replaces(&first) != test.want {
 			t.Errorf("%s: replaces is %v", name, !test.want)
+		}
+	}
+}
+
+// TestRecreates: a write of another object proves that the deleted one of its name has ended.
+func TestRecreates(t *testing.T) {
+	ended, made := Write{Object: "shop/x", UID: "1", Gone: true}, Write{Object: "shop/x", UID: "2", Version: "9"}
+	for name, test := range map[string]struct {
+		change func(ended, made *Write)
+		want   bool
+	}{
+		"another object":          {func(*Write, *Write) {}, true},
+		"the same UID":            {func(_, made *Write) { made.UID = "1" }, false},
+		"a UID that is not known": {func(ended, _ *Write) { ended.UID = "" }, false},
+		"another name":            {func(_, made *Write) { made.Object = "shop/y" }, false},
+		"an object that is there": {func(ended, _ *Write) { ended.Gone = false }, false},
+		"an unknown outcome":      {func(_, made *Write) { made.Unknown = true }, false},
+		"a conflict":              {func(_, made *Write) { made.Conflict = true }, false},
+		"a second end":            {func(_, made *Write) { made.Gone = true }, false},
+	} {
+		ended, made := ended, made
+		if test.change(&ended, &made); made.Recreates(&ended) != test.want {
+			t.Errorf("%s: recreates is %v", name, !test.want)
 		}
 	}
 }

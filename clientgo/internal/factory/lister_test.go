@@ -2,6 +2,7 @@ package factory_test
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,9 @@ func checkObjects(t *testing.T, l library, what string, got []runtime.Object, er
 		described = append(described, describe(t, l.form, o))
 	}
 	slices.Sort(described)
+	if strings.HasPrefix(what, "List") && got == nil != (l.form == typedForm && len(want) == 0) {
+		t.Errorf("%s: a nil list is %v", what, got == nil)
+	}
 	if err != nil || !slices.Equal(described, want) {
 		t.Errorf("%s: %q, %v; want %q", what, described, err, want)
 	}
@@ -33,6 +37,9 @@ func checkNotFound(t *testing.T, l library, got runtime.Object, err error, name 
 	resource := widgets
 	if l.form == typedForm {
 		resource = twin(widgets)
+	}
+	if l.form != typedForm && (got == nil || !reflect.ValueOf(got).IsNil()) || l.form == typedForm && got != nil {
+		t.Errorf("Get of a missing object returns a %T %v, want a nil pointer of the form %v, which is no nil interface", got, got, l.form)
 	}
 	if want := fmt.Sprintf("%s %q not found", resource.GroupResource(), name); !apierrors.IsNotFound(err) || err.Error() != want {
 		t.Errorf("Get of a missing object: %v, %v; want the error %s", got, err, want)
@@ -48,8 +55,8 @@ func TestLister(t *testing.T) {
 		lister := f.ForResource(widgets).Lister()
 		got, err := lister.List(labels.Everything())
 		checkObjects(t, l, "List before Start", got, err)
-		_, err = lister.Get("a/one")
-		checkNotFound(t, l, nil, err, "a/one")
+		none, err := lister.Get("a/one")
+		checkNotFound(t, l, none, err, "a/one")
 		start(t, f)
 
 		blue := labels.SelectorFromSet(labels.Set{"color": "blue"})
@@ -61,6 +68,8 @@ func TestLister(t *testing.T) {
 		checkObjects(t, l, "List of a namespace", got, err, "a/one red", "a/two blue")
 		got, err = lister.ByNamespace("a").List(blue)
 		checkObjects(t, l, "List of a namespace by label", got, err, "a/two blue")
+		got, err = lister.List(labels.Nothing())
+		checkObjects(t, l, "List of nothing", got, err)
 		got, err = lister.ByNamespace("c").List(labels.Everything())
 		checkObjects(t, l, "List of a namespace without objects", got, err)
 
@@ -68,7 +77,7 @@ func TestLister(t *testing.T) {
 		checkObjects(t, l, "Get", []runtime.Object{one}, err, "a/one red")
 		one, err = lister.ByNamespace("b").Get("one")
 		checkObjects(t, l, "Get in a namespace", []runtime.Object{one}, err, "b/one blue")
-		none, err := lister.Get("b/two")
+		none, err = lister.Get("b/two")
 		checkNotFound(t, l, none, err, "b/two")
 		none, err = lister.ByNamespace("b").Get("two")
 		checkNotFound(t, l, none, err, "two")

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/informers"
@@ -53,9 +54,9 @@ type Resources struct {
 
 // ForResource returns the shared informer of a resource.
 func (f *Resources) ForResource(gvr schema.GroupVersionResource) informers.GenericInformer {
-	return Generic(f.Informer(gvr, func() cache.SharedIndexInformer {
+	return f.Kind.generic(f.Informer(gvr, func() cache.SharedIndexInformer {
 		return f.Kind.newInformer(gvr, f.Resync, ByNamespace(), f.Options)
-	}), gvr.GroupResource())
+	}), gvr)
 }
 
 // ByNamespace returns the one index of new informers of factories.
@@ -66,7 +67,14 @@ func ByNamespace() cache.Indexers {
 // NewInformer returns an informer that no factory shares.
 func (k Kind) NewInformer(gvr schema.GroupVersionResource, resync time.Duration,
 	indexers cache.Indexers, o ByResource) informers.GenericInformer {
-	return Generic(k.newInformer(gvr, resync, indexers, o), gvr.GroupResource())
+	return k.generic(k.newInformer(gvr, resync, indexers, o), gvr)
+}
+
+// generic returns an informer with a lister like those of client-go's packages of the kind.
+func (k Kind) generic(informer cache.SharedIndexInformer,
+	gvr schema.GroupVersionResource) informers.GenericInformer {
+	none := reflect.Zero(reflect.TypeOf(k.Example)).Interface().(runtime.Object)
+	return generic{informer, gvr.GroupResource(), none}
 }
 
 func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration,
@@ -85,6 +93,10 @@ func (k Kind) newInformer(gvr schema.GroupVersionResource, resync time.Duration,
 	if k.Own != nil && isPath(o.Namespace, gvr) {
 		spec.Open = func(o source.RESTOptions) source.Source[any] { return k.Open(of, o) }
 	} else {
+		spec.Informer.Fallback = fmt.Sprintf("the client is a %T, not one of NewClient", k.Client)
+		if k.Own != nil {
+			spec.Informer.Fallback = "the namespace or the resource cannot be part of a path"
+		}
 		open := func() (listwatch.Client, error) { return k.List(gvr, o.Namespace) }
 		spec.ListWatch = listwatch.FromClient(k.Client, open, o.Tweak)
 	}
@@ -119,16 +131,54 @@ func IsNil(client any) bool {
 // equal if informer and resource are.
 func Generic(informer cache.SharedIndexInformer,
 	resource schema.GroupResource) informers.GenericInformer {
-	return generic{informer, resource}
+	return generic{informer, resource, nil}
 }
 
 type generic struct {
 	informer cache.SharedIndexInformer
 	resource schema.GroupResource
+	none     runtime.Object // see anyLister
 }
 
 func (g generic) Informer() cache.SharedIndexInformer { return g.informer }
 
 func (g generic) Lister() cache.GenericLister {
-	return tidingscache.NewGenericLister(g.informer.GetIndexer(), g.resource)
+	l := tidingscache.NewGenericLister(g.informer.GetIndexer(), g.resource)
+	if g.none == nil {
+		return l
+	}
+	return lister{anyLister{l, g.none}, l.ByNamespace}
+}
+
+// lister is the lister of a kind whose objects have one Go type.
+type lister struct {
+	anyLister
+	byNamespace func(string) cache.GenericNamespaceLister
+}
+
+func (l lister) ByNamespace(namespace string) cache.GenericNamespaceLister {
+	return anyLister{l.byNamespace(namespace), l.none}
+}
+
+// anyLister is a lister whose lists are not nil, and whose Get returns none, a nil pointer of the
+// kind's type, with an error: client-go's listers of dynamic and metadata objects do.
+type anyLister struct {
+	cache.GenericNamespaceLister
+	none runtime.Object
+}
+
+func (l anyLister) List(selector labels.Selector) ([]runtime.Object, error) {
+	found, err := l.GenericNamespaceLister.List(selector)
+	if found == nil && err == nil {
+		found = []runtime.Object{}
+	}
+	return found, err
+}
+
+func (l anyLister) Get(name string) (runtime.Object, error) {
+	obj, err := l.GenericNamespaceLister.Get(name)
+	if err != nil {
+		return l.none, err
+	}
+	return obj, nil
 }

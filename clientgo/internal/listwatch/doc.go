@@ -26,6 +26,10 @@
 // versions are no longer compared, and every state is applied. The sign is noticed before
 // the object is handed on, so that only updates without a change are lost.
 //
+// Numbers out of order may also come from a server whose backup was restored. A source that
+// declares itself a fake, or whose versions are no numbers, is one for certain: handlers then
+// receive the deletes of objects that it has never added, too.
+//
 // Bookmarks are no sign: a bookmark whose version is older, or not a number, is skipped.
 //
 // # Concurrency properties

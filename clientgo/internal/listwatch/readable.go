@@ -19,6 +19,18 @@ type Readable interface {
 	Reading() (*source.Client, source.Resource, source.RESTOptions)
 }
 
+// chosen is a Readable with the choices of a program.
+type chosen struct {
+	Readable
+	choose func(*source.RESTOptions)
+}
+
+func (c chosen) Reading() (*source.Client, source.Resource, source.RESTOptions) {
+	client, resource, o := c.Readable.Reading()
+	c.choose(&o)
+	return client, resource, o
+}
+
 // Open returns the source that a Readable names. Its objects have the form of the example: maps,
 // metadata, or a Go type. Metadata have the kind of the resource. The objects share at most the
 // parts of sharing. Secrets share nothing.

@@ -41,8 +41,7 @@ func (s Sharing) Sharer() *dedup.Sharer {
 	if s.AtMost >= source.ShareNothing {
 		return nil
 	}
-	table := s.Among
-	table = cmp.Or(table, new(source.Table))
+	table := cmp.Or(s.Among, new(source.Table))
 	return dedup.NewSharer(table, dedup.SharerOptions{Sharing: s.AtMost, NoSecrets: s.NoSecrets})
 }
 
@@ -57,12 +56,19 @@ func CheckSharing(option string, atMost source.Sharing) {
 
 // WithSharing returns lw with a choice for the informers that are made with it.
 func WithSharing(lw cache.ListerWatcher, s Sharing) cache.ListerWatcher {
+	if of, ok := lw.(Readable); ok {
+		table := cmp.Or(s.Among, new(source.Table))
+		return chosen{of, func(o *source.RESTOptions) { o.Sharing, o.Table = s.AtMost, table }}
+	}
 	return &wrapper{cache.ToListerWatcherWithContext(lw), lw, s, RecorderOf(lw)}
 }
 
 // WithRecorder returns lw with a flight recorder for the informers that are made with it; nil
 // records nothing.
 func WithRecorder(lw cache.ListerWatcher, recorder source.Recorder) cache.ListerWatcher {
+	if of, ok := lw.(Readable); ok {
+		return chosen{of, func(o *source.RESTOptions) { o.Recorder = recorder }}
+	}
 	return &wrapper{cache.ToListerWatcherWithContext(lw), lw, SharingOf(lw), recorder}
 }
 

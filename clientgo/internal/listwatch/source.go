@@ -46,7 +46,7 @@ func New(lw cache.ListerWatcher, o Options) (*Source, *Versions) {
 		versions: new(Versions),
 	}
 	if watchlist.DoesClientNotSupportWatchListSemantics(lw) {
-		s.versions.Distrust()
+		s.versions.declareFake()
 	}
 	return s, s.versions
 }
@@ -125,7 +125,7 @@ func (s *Source) page(ctx context.Context, list runtime.Object) (source.Page[any
 		page.Remaining = *head.GetRemainingItemCount()
 	}
 	if page.Version == "" {
-		s.versions.Distrust()
+		s.versions.declareFake()
 	}
 	err = meta.EachListItemWithAlloc(list, func(obj runtime.Object) error {
 		page.Items = append(page.Items, s.item(ctx, obj))

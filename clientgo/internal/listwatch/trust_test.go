@@ -103,3 +103,22 @@ func TestStreamTrust(t *testing.T) {
 		})
 	}
 }
+
+// TestCertainFakes: numbers out of order may be those of a restored backup, others may not.
+func TestCertainFakes(t *testing.T) {
+	for _, tt := range []struct {
+		second string
+		fake   bool
+	}{{"3", false}, {"1", false}, {"", true}, {"0", true}, {"x", true}} {
+		for _, before := range []string{"2", "1"} { // trusted until then, and not
+			stream, _, versions := open(t, source.WatchOptions{Version: "1"},
+				event(watch.Added, "a", before), event(watch.Deleted, "b", tt.second))
+			if _, err := stream.Next(); err != nil {
+				t.Fatal(err)
+			}
+			if versions.IsFake() != tt.fake {
+				t.Errorf("after the versions %q and %q, it is a fake: %t, want %t", before, tt.second, versions.IsFake(), tt.fake)
+			}
+		}
+	}
+}

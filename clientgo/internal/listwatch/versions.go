@@ -14,6 +14,7 @@ import (
 // trusts them until a list or an event shows that they do not. The package comment has the rule.
 type Versions struct {
 	distrusted atomic.Bool
+	fake       atomic.Bool
 	cached     func(key string) (any, bool) // nil is an empty cache
 	history    history
 }
@@ -34,15 +35,26 @@ func (v *Versions) Compare(a, b string) (order int, ok bool) {
 // Trusted reports whether versions are compared.
 func (v *Versions) Trusted() bool { return !v.distrusted.Load() }
 
-// Distrust ends the comparison of versions for good.
-func (v *Versions) Distrust() { v.distrusted.Store(true) }
+// IsFake reports whether the source is a fake for certain: it declares it, or its versions are no
+// numbers. Numbers out of order may also come from a server whose backup was restored.
+func (v *Versions) IsFake() bool { return v.fake.Load() }
+
+// declareFake ends the comparison of versions of a source that is a fake for certain.
+func (v *Versions) declareFake() {
+	v.fake.Store(true)
+	v.distrust()
+}
+
+// distrust ends the comparison of versions for good.
+func (v *Versions) distrust() { v.distrusted.Store(true) }
 
 // uniqueAmong is the number of objects of a page that are compared with each other.
 const uniqueAmong = 64
 
-// checkPage ends the trust if a page of a list shows a fake.
+// checkPage ends the trust if a page of a list shows a fake. A source that is not trusted any more may yet
+// turn out to be a fake for certain.
 func (v *Versions) checkPage(page *source.Page[any]) {
-	if !v.Trusted() {
+	if v.IsFake() {
 		return
 	}
 	seen := make(map[string]bool, min(len(page.Items), uniqueAmong))
@@ -52,9 +64,15 @@ func (v *Versions) checkPage(page *source.Page[any]) {
 			continue
 		}
 		order, ok := delta.CompareDecimal(version, page.Version)
-		if !ok || order > 0 || version == "0" || seen[version] {
-			v.Distrust()
+		switch {
+		case !ok:
+			v.declareFake()
 			return
+		case order > 0, seen[version]:
+			v.distrust()
+		}
+		if !v.Trusted() {
+			continue
 		}
 		if i < uniqueAmong {
 			seen[version] = true
@@ -69,15 +87,19 @@ func (v *Versions) checkPage(page *source.Page[any]) {
 // previous event; for the first event, that of the watch. onlyDeletes reports whether all events
 // of that version were deletes.
 func (v *Versions) checkEvent(event *source.Event[any], before string, onlyDeletes bool) {
-	if !v.Trusted() {
-		return
-	}
 	order, ok := delta.CompareDecimal(event.Version, before)
 	switch {
-	case ok && order > 0 || ok && v.isRepeated(event):
-	case ok && order == 0 && onlyDeletes && event.Type == source.Deleted && !v.isLast(&event.Item):
+	case v.IsFake():
+		return
+	case !ok:
+		v.declareFake()
+		return
+	case !v.Trusted():
+		return
+	case order > 0 || v.isRepeated(event):
+	case order == 0 && onlyDeletes && event.Type == source.Deleted && !v.isLast(&event.Item):
 	default:
-		v.Distrust()
+		v.distrust()
 		return
 	}
 	v.history.addEvent(event)

@@ -25,8 +25,10 @@
 //  6. utilruntime handles a panic of a reflector or a handler. If it does not crash the process,
 //     the reflector is started again ([supervise]), and a handler continues with the next
 //     notification, after a second.
-//  7. An object that the program has deleted from the cache itself counts as known until the
-//     server reports it ([manualDeletes]), so that handlers receive its delete.
+//  7. Objects that the program has written to the cache itself, or deleted there, have no version
+//     until the server reports them ([manualWrites]): every event is applied to what the cache
+//     holds by then. A write by hand whose index function fails panics in the caller's goroutine.
+//  8. The delete of an object that a fake has never added reaches the handlers.
 //
 // # Concurrency properties
 //

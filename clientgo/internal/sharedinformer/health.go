@@ -2,7 +2,6 @@ package sharedinformer
 
 import (
 	"context"
-	"iter"
 
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/engine"
@@ -12,6 +11,7 @@ import (
 // reach it through the interface that has this one method.
 func (i *Informer) Health() health.Informer {
 	h := i.collection.Health()
+	h.Fallback = i.o.Fallback
 	if id := i.o.Identifier; id.Reserved() {
 		gvr := id.GroupVersionResource()
 		h.Published = health.Published{
@@ -33,8 +33,8 @@ type progress interface {
 	Over() error
 	Reached(namespace string) (version string, ok bool)
 	Undecodable(key string) (version, uid string, ok bool)
-	Keys() iter.Seq[string]
 	SuspectWatch(key, version, uid string)
+	CatchUp(key, version string)
 }
 
 // WaitFor waits until the cache reflects a version, for programs that have only the cache. It

@@ -3,11 +3,14 @@ package sharedinformer
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -46,8 +49,8 @@ func TestIndexer(t *testing.T) {
 	if err := x.Replace([]any{configMap("stays", "2")}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if deleted := *informer.manualDeletes.objects.Load(); len(deleted) != 1 || deleted["a/gone"] == nil {
-		t.Errorf("the objects that were deleted by hand are %v", deleted)
+	if keys := informer.manualWrites.keys; len(keys) != 2 || !keys["a/gone"].deleted || keys["a/stays"].deleted {
+		t.Errorf("the keys that were written by hand are %v", keys)
 	}
 	if found, exact := x.Candidates("a", nil); !exact || len(collect(found, 1)) != 1 {
 		t.Error("without a selector, the objects of the namespace are not exactly those found")
@@ -56,6 +59,48 @@ func TestIndexer(t *testing.T) {
 	if functions := indexFuncs(ofClientGo); len(functions) != 0 {
 		t.Error("client-go's index by namespace costs an index of the store")
 	}
+}
+
+// TestIndexIsAddedWhileTheProgramWrites: an index function that fails for a cached object, as the index is
+// added, is no failure of a write by hand that waits for it.
+func TestIndexIsAddedWhileTheProgramWrites(t *testing.T) {
+	handlers := utilruntime.ErrorHandlers
+	defer func() { utilruntime.ErrorHandlers = handlers }()
+	utilruntime.ErrorHandlers = nil // client-go's handler sleeps in a bubble
+	synctest.Test(t, func(t *testing.T) {
+		x := New(Options{Source: &script{}}).indexer
+		if err := x.Add(configMap("bad", "1")); err != nil {
+			t.Fatal(err)
+		}
+		goesOn := make(chan struct{})
+		var group sync.WaitGroup
+		group.Go(func() {
+			err := x.AddIndexers(cache.Indexers{"n": func(obj any) ([]string, error) {
+				if metadata(obj).GetName() == "bad" {
+					<-goesOn
+					return nil, errors.New("refused")
+				}
+				return nil, nil
+			}})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		group.Go(func() {
+			defer func() {
+				if value := recover(); value != nil {
+					t.Errorf("the write panicked: %v", value)
+				}
+			}()
+			if err := x.Add(configMap("good", "1")); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait()
+		close(goesOn)
+		group.Wait()
+	})
 }
 
 func TestIsUnchanged(t *testing.T) {

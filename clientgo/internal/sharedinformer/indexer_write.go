@@ -43,14 +43,15 @@ func (x *indexer) Replace(list []any, version string) error {
 		}
 		items[key] = obj
 	}
-	x.informer.collection.WriteByHand(func(s *store.Store[any]) {
-		x.informer.manualDeletes.add(func(yield func(string, any) bool) {
-			for key, obj := range s.Snapshot().All() {
-				if _, stays := items[key]; !stays && !yield(key, obj) {
-					return
-				}
+	x.byHand(func(s *store.Store[any]) {
+		for key, obj := range s.Snapshot().All() {
+			if _, stays := items[key]; !stays {
+				x.informer.manualWrites.remove(key, obj)
 			}
-		})
+		}
+		for key := range items {
+			x.informer.manualWrites.set(key)
+		}
 		s.Replace(version, func(yield func(string, any) bool) {
 			for _, key := range slices.Sorted(maps.Keys(items)) {
 				if !yield(key, items[key]) {
@@ -95,10 +96,11 @@ func (x *indexer) transact(b *store.Batch[any], w cache.Transaction) error {
 	}
 	switch w.Type {
 	case cache.TransactionTypeAdd, cache.TransactionTypeUpdate:
+		x.informer.manualWrites.set(key)
 		b.Set(key, w.Object)
 	case cache.TransactionTypeDelete:
 		if cached, ok := b.Get(key); ok {
-			x.informer.manualDeletes.add(maps.All(map[string]any{key: cached}))
+			x.informer.manualWrites.remove(key, cached)
 		}
 		b.Delete(key)
 	default:
@@ -111,5 +113,18 @@ func (x *indexer) transact(b *store.Batch[any], w cache.Transaction) error {
 }
 
 func (x *indexer) write(f func(*store.Batch[any])) {
-	x.informer.collection.WriteByHand(func(s *store.Store[any]) { s.Update(f) })
+	x.byHand(func(s *store.Store[any]) { s.Update(f) })
+}
+
+// byHand writes for the program. If an index function fails, the object is in the cache, without
+// the entry, and byHand panics, as client-go's caches do: the program is there to see it.
+func (x *indexer) byHand(write func(*store.Store[any])) {
+	failures := x.informer.collection.WriteByHand(write)
+	if len(failures) == 0 {
+		return
+	}
+	if of, ok := failures[0].Err.(*store.PanicError); ok {
+		panic(of.Value)
+	}
+	panic(failures[0])
 }

@@ -35,9 +35,9 @@ type Informer struct {
 	ownVersions atomic.Bool
 	// sharer shares parts of the objects for which Source has not done so; nil without such
 	// objects, and before Run.
-	sharer        atomic.Pointer[dedup.Sharer]
-	indexReports  lograte.Limiter // limits the reports of index functions that failed
-	manualDeletes manualDeletes
+	sharer       atomic.Pointer[dedup.Sharer]
+	indexReports lograte.Limiter // limits the reports of index functions that failed
+	manualWrites manualWrites
 
 	mu           engine.Lock // guards the rest; before the locks of the collection
 	started      bool
@@ -87,6 +87,14 @@ func (i *Informer) RunWithContext(ctx context.Context) {
 	if err != nil {
 		logger.Info("Warning: the informer was run before; it runs once", "informer", i.name)
 		return
+	}
+	if i.o.Fallback != "" {
+		level := 0
+		if i.versionsUntrusted() { // a fake, as tests have it
+			level = 4
+		}
+		logger.V(level).Info("The informer reads through the program's client",
+			"informer", i.name, "reason", i.o.Fallback)
 	}
 	_ = i.collection.Run(ctx) // waits for handlers without a limit, so that it returns no error
 	i.reports.wait()

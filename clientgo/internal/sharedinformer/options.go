@@ -71,6 +71,9 @@ type Options struct {
 	// Logger replaces the logger of Run's context; nil keeps that one.
 	Logger *klog.Logger
 
+	// Fallback says why Source stands in the place of our own source; "" if it does not.
+	Fallback string
+
 	reports *reporter // the reporter of Source; nil if Source does not report
 }
 
@@ -106,8 +109,9 @@ func FromReadable(lw listwatch.Readable, o Options) Options {
 
 func (i *Informer) engineOptions() engine.Options[any] {
 	o := engine.Options[any]{
-		Name: i.name, Describe: i.describe, Compare: i.o.Versions.Compare, Untrusted: i.versionsUntrusted,
-		Indexes: indexFuncs(i.o.Indexers), Known: i.manualDeletes.known, Part: i.part,
+		Name: i.name, Describe: i.describe, Compare: i.o.Versions.Compare,
+		Untrusted: i.versionsUntrusted, UnknownDeletes: i.o.Versions.IsFake,
+		Indexes: indexFuncs(i.o.Indexers), Known: i.manualWrites.known, Part: i.part,
 		Supervise:       supervise,
 		ReportUnchanged: true, BeforeApply: i.beforeApply, Observe: i.observe,
 		Share: i.sharing, Slots: i.o.Slots,
@@ -128,8 +132,14 @@ func (i *Informer) engineOptions() engine.Options[any] {
 func (i *Informer) versionsUntrusted() bool { return !i.o.Versions.Trusted() }
 
 // describe returns the version and UID of a cached object. The version is empty if it may be
-// the transform's.
+// the transform's, and for an object of the program, whose UID decides about slots alone.
 func (i *Informer) describe(obj any) (version, uid string) {
+	if of, ok := obj.(manual); ok {
+		if i.o.Slots != nil {
+			_, uid = versionAndUID(of.object)
+		}
+		return "", uid
+	}
 	version, uid = versionAndUID(obj)
 	if i.ownVersions.Load() {
 		version = ""
@@ -201,7 +211,7 @@ func (i *Informer) afterDecoding() source.SharerStats {
 }
 
 func (i *Informer) beforeApply(batch *delta.Batch[any]) {
-	i.manualDeletes.settle(batch, i.collection.Store().Snapshot())
+	i.manualWrites.settle(batch, i.collection.Store().Snapshot())
 }
 
 func (i *Informer) observe(changes []change.Change[any]) {

@@ -3,10 +3,13 @@ package controllers
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,17 +24,26 @@ import (
 const (
 	finalizer  = "simulation.test/secret"
 	annotation = "simulation.test/done"
+	noted      = "simulation.test/noted"
 )
 
-// replica is a process with the controller.
+// replica is a process with the controllers.
 type replica struct {
 	*world
 	name    string
 	client  kubernetes.Interface
 	secrets *tidings.Informer[*corev1.Secret]
+	jobs    []*job
 	stop    context.CancelFunc
 	ended   chan error
-	term    atomic.Pointer[controller.Term]
+}
+
+// job is a controller of a replica, with its term.
+type job struct {
+	*replica
+	name      string
+	reconcile func(context.Context, *keyLog, controller.Request[*corev1.ConfigMap]) error
+	term      atomic.Pointer[controller.Term]
 
 	mu    sync.Mutex // guards the rest, which is that of a run
 	calls map[string]*keyLog
@@ -48,25 +60,25 @@ type keyLog struct {
 	wrote   map[string]string // the versions of its last writes, by object
 }
 
-// inTerm is the runner of a controller, which tells the replica its term.
+// inTerm is the runner of a controller, which tells the job its term.
 type inTerm struct {
 	controller.Runner
-	r *replica
+	j *job
 }
 
 func (i inTerm) RunTerm(ctx context.Context, t controller.Term) error {
 	_, inOrder := t.(interface {
 		HandOver() (map[string]string, bool)
 	}).HandOver()
-	i.r.mu.Lock()
-	i.r.calls, i.r.inherited = map[string]*keyLog{}, i.r.takeOver(inOrder)
-	i.r.mu.Unlock()
-	i.r.term.Store(&t)
+	i.j.mu.Lock()
+	i.j.calls, i.j.inherited = map[string]*keyLog{}, i.j.takeOver(i.j.name, inOrder)
+	i.j.mu.Unlock()
+	i.j.term.Store(&t)
 	return i.Runner.RunTerm(ctx, t)
 }
 
-// open reports whether the replica's term is open.
-func (r *replica) open() bool {
+// open reports whether the job's term is open.
+func (r *job) open() bool {
 	t := r.term.Load()
 	return t != nil && (*t).Remaining() > 0
 }
@@ -78,18 +90,17 @@ type sending struct {
 }
 
 func (s sending) RoundTrip(req *http.Request) (*http.Response, error) {
-	isCall := req.Context().Value(callKey{}) != nil
-	if req.Method != http.MethodGet && isCall && !s.open() {
-		s.Errorf("C10: %s sends %s %s after its term", s.name, req.Method, req.URL.Path)
+	if j, ok := req.Context().Value(callKey{}).(*job); ok && req.Method != http.MethodGet && !j.open() {
+		s.Errorf("C10: %s of %s sends %s %s after its term", j.name, s.name, req.Method, req.URL.Path)
 	}
 	return s.next.RoundTrip(req)
 }
 
-// callKey marks the context of calls.
+// callKey is the key of the job in the context of its calls.
 type callKey struct{}
 
 func newReplica(w *world, name string) *replica {
-	r := &replica{world: w, name: name, ended: make(chan error, 1), calls: map[string]*keyLog{}}
+	r := &replica{world: w, name: name, ended: make(chan error, 1)}
 	config := w.server.Config()
 	if len(w.instances) > 0 {
 		config = w.server.Balance(w.instances...)
@@ -98,7 +109,9 @@ func newReplica(w *world, name string) *replica {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return sending{r, next} })
 	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{})
 	w.must(err)
-	guard, err := controller.NewGuard(config, controller.GuardOptions{QPS: -1})
+	guard, err := controller.NewGuard(config, controller.GuardOptions{
+		QPS: -1, Timeout: pick(w, 0, time.Second, math.MaxInt64), RequirePreconditions: w.random.IntN(2) == 0,
+	})
 	w.must(err)
 	r.client, err = kubernetes.NewForConfig(guard.Config())
 	w.must(err)
@@ -106,26 +119,58 @@ func newReplica(w *world, name string) *replica {
 	w.must(err)
 	r.secrets, err = tidings.For[*corev1.Secret](factory, w.selection)
 	w.must(err)
-	c, err := controller.New(configMaps, controller.Options[*corev1.ConfigMap]{
-		Name: "secrets", Workers: 1 + w.random.IntN(4), Guard: guard,
-		Secondaries: []controller.Secondary[*corev1.ConfigMap]{
-			controller.Owns[*corev1.ConfigMap](r.secrets),
-		},
-	}, r.call)
-	w.must(err)
-	m, err := controller.NewManager(factory, controller.ManagerOptions{
-		Guard: guard, Election: &controller.Election{Namespace: "ops", Name: "secrets", Identity: name},
-	})
-	w.must(err)
-	w.must(m.AddController(inTerm{c, r}))
-	var ctx context.Context
-	ctx, r.stop = context.WithCancel(context.Background())
-	go func() { r.ended <- m.Run(ctx) }()
+	r.jobs = []*job{{replica: r, name: "secrets"}}
+	r.jobs[0].reconcile = r.jobs[0].reconcileSecret
+	if w.notes != noNotes {
+		r.jobs = append(r.jobs, &job{replica: r, name: "notes"})
+		r.jobs[1].reconcile = r.jobs[1].reconcileNote
+	}
+	var managers []*controller.Manager
+	for i, j := range r.jobs {
+		c, err := controller.New(configMaps, controller.Options[*corev1.ConfigMap]{
+			Name: j.name, Workers: pick(w, 1, 2, 3, 4, 1000), Guard: guard, Logger: discard,
+			FirstDelay: pick(w, 0, time.Second), MaxDelay: pick(w, 0, time.Minute),
+			Resync: pick(w, 0, time.Minute, math.MaxInt64), MaxStaleness: pick(w, 0, time.Minute, math.MaxInt64),
+			StopGrace: pick[time.Duration](w, 0, 1, math.MaxInt64),
+			Secondaries: []controller.Secondary[*corev1.ConfigMap]{
+				controller.Owns[*corev1.ConfigMap](r.secrets),
+			},
+		}, j.call)
+		w.must(err)
+		if i == 0 || w.notes == otherManager {
+			m, err := controller.NewManager(factory, controller.ManagerOptions{
+				Guard: guard, Logger: discard, OnStragglers: func(error) {},
+				Election: &controller.Election{Namespace: "ops", Name: j.name, Identity: name},
+			})
+			w.must(err)
+			managers = append(managers, m)
+		}
+		w.must(managers[len(managers)-1].AddController(inTerm{c, j}))
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	errs := make(chan error, len(managers))
+	for _, m := range managers {
+		go func() {
+			defer stop() // the process ends with the first of them
+			errs <- m.Run(ctx)
+		}()
+	}
+	go func() {
+		var all error
+		for range managers {
+			all = errors.Join(all, <-errs)
+		}
+		r.ended <- all
+	}()
 	return r
 }
 
+// pick returns one of several values.
+func pick[T any](w *world, values ...T) T { return values[w.random.IntN(len(values))] }
+
 // call is a call of the controller, with its checks.
-func (r *replica) call(
+func (r *job) call(
 	ctx context.Context, request controller.Request[*corev1.ConfigMap],
 ) (controller.Result, error) {
 	log := r.begin(request)
@@ -134,24 +179,23 @@ func (r *replica) call(
 		defer r.mu.Unlock()
 		log.running = false
 	}()
-	secret, err := controller.Read(ctx, r.secrets).Get(request.Key)
-	exists := err == nil
-	if exists {
+	if secret, err := controller.Read(ctx, r.secrets).Get(request.Key); err == nil {
 		r.fresh(log, "secret", request, secret)
 	}
 	if request.Gone {
 		return controller.Result{}, nil
 	}
 	r.fresh(log, "configmap", request, request.Object)
-	ctx = context.WithValue(ctx, callKey{}, true)
-	return controller.Result{}, r.reconcile(ctx, log, request.Object, secret, exists)
+	return controller.Result{}, r.reconcile(context.WithValue(ctx, callKey{}, r), log, request)
 }
 
 // begin checks that a call may begin now.
-func (r *replica) begin(request controller.Request[*corev1.ConfigMap]) *keyLog {
+func (r *job) begin(request controller.Request[*corev1.ConfigMap]) *keyLog {
 	for _, other := range r.replicas() {
-		if other != r && other.open() && r.open() {
-			r.Errorf("C1: a call of %s in the term of %s", r.name, other.name)
+		for _, j := range other.jobs {
+			if j.name == r.name && other != r.replica && j.open() && r.open() {
+				r.Errorf("C1: a call of %s of %s in the term of %s", r.name, r.replica.name, other.name)
+			}
 		}
 	}
 	r.mu.Lock()
@@ -174,7 +218,7 @@ func (r *replica) begin(request controller.Request[*corev1.ConfigMap]) *keyLog {
 }
 
 // fresh checks that a cached object is not older than the last write of the run, or of the terms before.
-func (r *replica) fresh(
+func (r *job) fresh(
 	log *keyLog, kind string, request controller.Request[*corev1.ConfigMap], cached metav1.Object,
 ) {
 	id := kind + string(cached.GetUID())
@@ -186,20 +230,40 @@ func (r *replica) fresh(
 }
 
 // note records a write that was answered.
-func (r *replica) note(log *keyLog, kind string, made metav1.Object) {
+func (r *job) note(log *keyLog, kind string, made metav1.Object) {
 	id := kind + string(made.GetUID())
 	log.wrote[id] = made.GetResourceVersion()
 	r.world.mu.Lock()
 	defer r.world.mu.Unlock()
-	r.wrote[id] = made.GetResourceVersion()
+	r.wrote[r.name][id] = made.GetResourceVersion()
 }
 
 func older(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
 
-// reconcile brings the Secret of a ConfigMap into the state that is wanted.
-func (r *replica) reconcile(
-	ctx context.Context, log *keyLog, cm *corev1.ConfigMap, secret *corev1.Secret, exists bool,
+// reconcileNote notes in an annotation of a ConfigMap what it wants.
+func (r *job) reconcileNote(
+	ctx context.Context, log *keyLog, request controller.Request[*corev1.ConfigMap],
 ) error {
+	cm := request.Object
+	if cm.DeletionTimestamp != nil || cm.Annotations[noted] == cm.Data["want"] {
+		return nil
+	}
+	patch := fmt.Sprintf(`{"metadata":{"uid":%q,"annotations":{%q:%q}}}`, cm.UID, noted, cm.Data["want"])
+	made, err := r.client.CoreV1().ConfigMaps(cm.Namespace).Patch(ctx, cm.Name, types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{})
+	if err == nil {
+		r.note(log, "configmap", made)
+	}
+	return err
+}
+
+// reconcileSecret brings the Secret of a ConfigMap into the state that is wanted.
+func (r *job) reconcileSecret(
+	ctx context.Context, log *keyLog, request controller.Request[*corev1.ConfigMap],
+) error {
+	cm := request.Object
+	secret, err := controller.Read(ctx, r.secrets).Get(request.Key)
+	exists := err == nil
 	configMaps := r.client.CoreV1().ConfigMaps(cm.Namespace)
 	secrets := r.client.CoreV1().Secrets(cm.Namespace)
 	next := cm.DeepCopy()
@@ -250,7 +314,10 @@ func (r *replica) reconcile(
 		r.note(log, "secret", written)
 	}
 	if cm.Annotations[annotation] != want {
-		next.Annotations = map[string]string{annotation: want}
+		if next.Annotations == nil {
+			next.Annotations = map[string]string{}
+		}
+		next.Annotations[annotation] = want
 		made, err := configMaps.Update(ctx, next, metav1.UpdateOptions{})
 		if err != nil {
 			return err

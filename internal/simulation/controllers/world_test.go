@@ -67,11 +67,23 @@ type world struct {
 	faults    []*apisim.Injection
 	made      int
 	selection tidings.Selection // of the informers
+	notes     placeOfNotes
 
 	mu    sync.Mutex // guards the rest
 	all   []*replica
-	wrote map[string]string // the versions of the last writes, by object
+	wrote map[string]map[string]string // the versions of the last writes, by job and by object
 }
+
+// placeOfNotes is the manager of the second controller.
+type placeOfNotes int
+
+const (
+	noNotes      placeOfNotes = iota // nothing is noted
+	sameManager                      // that of the first controller
+	otherManager                     // one with an election of its own, on the same factory and guard
+)
+
+var discard = slog.New(slog.DiscardHandler)
 
 // TestHours runs an hour of virtual time for each seed.
 func TestHours(t *testing.T) {
@@ -86,7 +98,8 @@ func TestHours(t *testing.T) {
 }
 
 func runHour(t *testing.T, seed uint64, all *totals) {
-	w := &world{T: t, random: rand.New(rand.NewPCG(seed, 0)), totals: all, wrote: map[string]string{}}
+	w := &world{T: t, random: rand.New(rand.NewPCG(seed, 0)), totals: all}
+	w.wrote = map[string]map[string]string{"secrets": {}, "notes": {}}
 	var err error
 	w.server, err = apisim.New(apisim.Options{Seed: seed, BookmarkInterval: time.Minute})
 	w.must(err)
@@ -100,6 +113,7 @@ func runHour(t *testing.T, seed uint64, all *totals) {
 	if w.random.IntN(3) == 0 {
 		w.selection.Namespaces = namespaces
 	}
+	w.notes = placeOfNotes(w.random.IntN(3))
 	for began := time.Now(); time.Since(began) < time.Hour && !t.Failed(); {
 		w.step()
 	}
@@ -170,14 +184,14 @@ func heal(i *apisim.Instance) {
 	i.SetLag(0)
 }
 
-// takeOver returns the versions of the last writes, or forgets them.
-func (w *world) takeOver(inOrder bool) map[string]string {
+// takeOver returns the versions of the last writes of a job, or forgets them.
+func (w *world) takeOver(job string, inOrder bool) map[string]string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !inOrder {
-		clear(w.wrote)
+		clear(w.wrote[job])
 	}
-	return maps.Clone(w.wrote)
+	return maps.Clone(w.wrote[job])
 }
 
 func (w *world) startReplica() {
@@ -334,6 +348,9 @@ func (w *world) settle() {
 		if cm.DeletionTimestamp != nil || cm.Annotations[annotation] != cm.Data["want"] {
 			w.Errorf("ConfigMap %s/%s is not reconciled: %v, deleted %v, wants %s", cm.Namespace, cm.Name,
 				cm.Annotations, cm.DeletionTimestamp, cm.Data["want"])
+		}
+		if w.notes != noNotes && cm.Annotations[noted] != cm.Data["want"] {
+			w.Errorf("ConfigMap %s/%s is not noted: %v, wants %s", cm.Namespace, cm.Name, cm.Annotations, cm.Data["want"])
 		}
 	}
 	for _, obj := range w.list(secrets) {
