@@ -215,8 +215,9 @@ func (b *board) lightest(i int, accepts func(*member) bool) (found *member) {
 	return found
 }
 
-// heirOf returns the member that gets an entry from one that leaves, gives or has ended; nil if
-// there is none. avoid is a generation that leaves; isMixed reports that there is one.
+// heirOf returns the next owner of an entry whose owner leaves, gives or has ended; nil if nobody can
+// be it. While two generations live, which isMixed reports, other generations than avoid come first, up to
+// their share.
 func (b *board) heirOf(i int, avoid string, isMixed bool) (heir *member) {
 	for _, accepts := range []func(*member) bool{
 		func(m *member) bool {

@@ -22,13 +22,13 @@ type Map struct {
 	Controllers []string
 }
 
-// document is a map in JSON, by columns, without its members. These follow as an array of their
-// own.
+// document is a map in JSON, by columns. The identities of the members follow it, in an array.
 type document struct {
 	Parts       []string `json:"parts,omitempty"`
 	Controllers []string `json:"controllers,omitempty"`
-	// Owners and Next are members: 0 is none, 1 the first that no column before has, and n + 1 the
-	// nth of the array. In large groups most are 1, which packs well.
+	// Owners and Next have a number for each entry. 0 is no member. 1 is the next member of the array
+	// that no number before has named. n + 1 is the nth member of the array, which was named before.
+	// In large groups most numbers are 1, which packs well.
 	Owners []int    `json:"owners"`
 	Next   []int    `json:"next"`
 	Ready  []int    `json:"ready,omitempty"` // entries
@@ -36,7 +36,7 @@ type document struct {
 	Left   []Left   `json:"left"`
 	// Weights have two digits: see Weigh.
 	Weights []uint32 `json:"weights"`
-	// Known has the versions of the entries with some.
+	// Known has the versions of the entries that have any.
 	Known []known `json:"known,omitempty"`
 }
 
@@ -71,7 +71,7 @@ func (n *numbers) member(number int) (ID, bool) {
 	return n.members[number-2], true
 }
 
-// known has the versions of one entry, in the order of document.Parts; "" for none.
+// known has the versions of one entry, in the order of document.Parts. "" is no version.
 type known struct {
 	Entry    int      `json:"e"`
 	Versions []string `json:"v"`
