@@ -40,9 +40,9 @@ type Health struct {
 	// Options.Slots also a membership of the group.
 	WaitingFor []string `json:"waitingFor,omitempty"`
 	Workers    int      `json:"workers"`
-	// Slots are the slots for whose keys calls are made, with ranges, if Options.Slots is set.
-	// SlotsExpected are the slots that are served once the caches have reached the versions of their
-	// last owners. Healthy: no slot is expected for long.
+	// Slots are the slots for whose keys calls are made, with ranges, if Options.Slots is set. They lack
+	// a slot for a moment while it moves. SlotsExpected are the slots that are served once the caches
+	// have reached the versions of their last owners. Healthy: no slot is expected for long.
 	Slots         string `json:"slots,omitempty"`
 	SlotsExpected string `json:"slotsExpected,omitempty"`
 	// Queued is the number of queued keys by band. Healthy: falling back to 0.
@@ -184,15 +184,17 @@ func (c *Controller[T]) Health() Health {
 	h := c.figures
 	c.figuresMu.Unlock()
 	c.mu.Lock()
-	r := c.running
+	r := c.running.Load()
 	h.Name, h.State, h.Workers, h.Ended = c.o.Name, StateStopped, c.workers, errorText(c.last)
-	isStandby := c.isStandby()
-	if c.takesPart && r == nil {
-		h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
-	}
 	c.mu.Unlock()
-	if c.o.Slots != nil {
-		c.slots.Load().describe(&h)
+	isStandby := c.isStandby()
+	if t := c.slots.Load(); t != nil {
+		if runs, _, _ := t.state(); runs && r == nil {
+			h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
+		}
+		if served, opened, shut := t.sets(); t.whole == noSlot {
+			h.Slots, h.SlotsExpected = opened.Minus(shut).String(), served.Minus(opened).String()
+		}
 	}
 	h.Waits, h.Durations, h.Lag = c.waits.Durations(), c.durations.Durations(), c.callLag.Durations()
 	h.AwaitedWrites = c.barrier.awaitedWrites()

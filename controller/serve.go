@@ -110,10 +110,10 @@ func (m *Manager) ready() []check {
 	if h.Election != nil && h.Election.State != election.Leading {
 		return append(checks, check{name: "election (standby)"})
 	}
-	led := m.singles()
+	led := m.led()
 	for _, c := range h.Controllers {
 		now := check{name: "controller " + c.Name}
-		if isLed, ok := led[c.Name]; m.o.Slots != nil && ok && !isLed && c.State == StateStopped {
+		if isLed, ok := led[c.Name]; ok && !isLed && c.State == StateStopped {
 			now.name += " (standby)"
 		} else if c.State != StateRunning {
 			now.problem = "is " + string(c.State)
@@ -124,6 +124,22 @@ func (m *Manager) ready() []check {
 		checks = append(checks, now)
 	}
 	return checks
+}
+
+// led reports of each controller that can be led as a whole whether it is led here and ready.
+func (m *Manager) led() map[string]bool {
+	if m.o.Slots == nil {
+		return nil
+	}
+	ready, names := m.o.Slots.Work().Ready, map[string]bool{}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, u := range m.units {
+		if u.number > 0 && !m.ended {
+			names[u.Name] = ready.Has(u.number)
+		}
+	}
+	return names
 }
 
 // writeChecks writes the result of checks.

@@ -320,8 +320,8 @@ func (f *fleet) report() {
 	err := eventually(f.Context(), patience, func(ctx context.Context) (bool, error) {
 		r, err := shard.Read(ctx, f.server.Config(), "ops", "members")
 		if err == nil && (r.Covered < 1 || r.Moving > 0) {
-			err = fmt.Errorf("covered: %v, not %s; %d slots move: %q", r.Covered, r.Uncovered, r.Moving,
-				r.Problems)
+			err = fmt.Errorf("covered: %v, nobody has %q, not ready are %q; %d slots move: %q", r.Covered, r.Nobody, r.NotReady,
+				r.Moving, r.Problems)
 		}
 		return err == nil, err
 	})

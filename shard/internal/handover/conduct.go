@@ -37,9 +37,10 @@ const (
 	// declinesFor is the time for which an heir declines. It doubles up to mostDeclines with each
 	// list in a row that fails.
 	declinesFor, mostDeclines = time.Minute, 10 * time.Minute
-	// refusedFor is the time for which writes of the map are refused before the member says so, and
-	// then between its tries.
+	// refusedFor is the time for which writes of the map are refused before the member says so.
 	refusedFor = 30 * time.Second
+	// firstProbe is the time after a refused write before the next one. It doubles up to mostProbe.
+	firstProbe, mostProbe = time.Second, 30 * time.Second
 )
 
 // Facts are the observations that a Conduct needs.
@@ -148,6 +149,7 @@ func Since(before time.Time, holds bool, now time.Time) time.Time {
 type Refusals struct {
 	since time.Time // of the first refused write after which none was accepted
 	last  time.Time
+	count int // since then
 }
 
 // Accepted returns the refusals after a write that was accepted, also one that changed nothing.
@@ -156,7 +158,7 @@ func (r Refusals) Accepted() Refusals { return Refusals{} }
 // Refused returns the refusals after a write that was refused. Conflicts, and writes without an
 // answer, are no refusals.
 func (r Refusals) Refused(now time.Time) Refusals {
-	r.since, r.last = Since(r.since, true, now), now
+	r.since, r.last, r.count = Since(r.since, true, now), now, r.count+1
 	return r
 }
 
@@ -172,7 +174,7 @@ func (r Refusals) Says(now time.Time) bool {
 // Probes reports whether the member is to write the map again, unchanged if it has no change.
 // Otherwise it would not learn that it is refused no more: it takes nothing and does not plan.
 func (r Refusals) Probes(now time.Time) bool {
-	return !r.since.IsZero() && now.Sub(r.last) >= refusedFor
+	return !r.since.IsZero() && now.Sub(r.last) >= min(firstProbe<<min(r.count-1, 10), mostProbe)
 }
 
 // ErrRefused is the end of a member whose writes of the map are refused.
@@ -180,10 +182,11 @@ var ErrRefused = errors.New("the server refuses this member's writes of the map,
 	"or this member waits for one: it joins anew")
 
 // End returns ErrRefused if the member has to end: it has drained an entry, for which nobody calls,
-// or it owns some and others can write. A member that owns nothing stays, and waits: another
-// identity would help nobody.
+// or it owns some and others can write: its last refusal came after a write of another one was accepted. A
+// member that owns nothing stays, and waits: another identity would help nobody.
 func (r Refusals) End(now time.Time, owns, hasDrained bool, otherAccepted time.Time) error {
-	if r.Says(now) && (hasDrained || owns && otherAccepted.After(r.since)) {
+	canOthers := otherAccepted.After(r.since) && r.last.After(otherAccepted)
+	if r.Says(now) && (hasDrained || owns && canOthers) {
 		return ErrRefused
 	}
 	return nil
