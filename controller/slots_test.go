@@ -184,6 +184,7 @@ func TestS2_VersionsArePassedOn(t *testing.T) {
 			t.Errorf("the versions are %v, %v while they are waited for", versions, err)
 		}
 		s.Drop(slotsOf("a"))
+		w.server.Inject(apisim.Match{Verb: "list", Resource: "configmaps"}, apisim.Delay(100*time.Millisecond))
 		s.Serve([]slot.Owned{{Number: slotOf("a"), Epoch: 2}}) // after a crash
 		s.Shut(slotsOf("a"))
 		if c := s.Calls(slotOf("a")); c.Known || c.Versions != nil || c.Running > 0 {

@@ -67,7 +67,7 @@ func startFleet(
 	t.Helper()
 	f := &fleet{T: t, program: build(t, ".", "internal/member"), by: by, lease: lease,
 		server:  apiserver.Options{Arguments: arguments}.Start(t),
-		history: &journal.History{Lease: lease, Slack: 10 * time.Second, UIDs: map[string]string{}},
+		history: &journal.History{Lease: lease, UIDs: map[string]string{}},
 	}
 	config := f.server.Config()
 	config.QPS = -1

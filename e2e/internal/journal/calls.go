@@ -164,7 +164,7 @@ func (c *checker) isDrainedBetween(first, second *call) bool {
 
 // checkDelays asks that each change has a call in time (S5).
 func (c *checker) checkDelays() {
-	bound := c.Lease + 2*time.Second + c.LongestCall + c.Slack
+	bound := c.Lease + 2*time.Second + c.LongestCall
 	for _, change := range c.Changes {
 		i := slices.IndexFunc(c.calls[change.Key], func(k *call) bool { return k.version >= change.Version })
 		if i < 0 {

@@ -25,8 +25,10 @@ const (
 	// Renew: a write of the own Lease is sent, with Number. Renewed: it has succeeded.
 	Renew   Kind = "renew"
 	Renewed Kind = "renewed"
-	// Serve: the slots of Epochs are served. Drain: no more calls begin for them. Drained: none
-	// runs, and the slots may be given away. After a drain that fails, Serve comes again.
+	// Warm: the slots of Epochs, whose values are 0, are to be served later. Serve: the slots of Epochs are
+	// served. Drain: no more calls begin for them. Drained: none
+	// runs, and the slots may be given away. After a drain that is given up, Serve comes again.
+	Warm    Kind = "warm"
 	Serve   Kind = "serve"
 	Drain   Kind = "drain"
 	Drained Kind = "drained"
@@ -146,9 +148,10 @@ func (p *Process) follow(e Entry) {
 		p.serving = slot.Set{}
 	}
 	for n := range e.Epochs {
-		if e.Kind == Serve {
+		switch e.Kind {
+		case Serve:
 			p.serving.Add(n)
-		} else {
+		case Drain, Drained:
 			p.serving.Remove(n)
 		}
 	}

@@ -139,6 +139,16 @@ func (r *replica) Begin(t controller.Term) {
 	r.Slots.Begin(t)
 }
 
+// Warm notes the slots that may come.
+func (r *replica) Warm(ctx context.Context, entries shard.Set) error {
+	epochs := map[int]uint64{}
+	for n := range entries.Slots() {
+		epochs[n] = 0
+	}
+	r.note(journal.Warm, journal.Entry{Epochs: epochs})
+	return r.Slots.Warm(ctx, entries)
+}
+
 // Serve notes the slots.
 func (r *replica) Serve(owned []shard.Owned) {
 	epochs := map[int]uint64{}
