@@ -267,7 +267,7 @@ func TestHistoriesWithProblems(t *testing.T) {
 		"S5: slot 7 of a-1 is served by b-1 after 7.5s (heir kill), want at most 7s": func() *story {
 			return heirKilled(12)
 		},
-		"S5: slot 7 of a-1 is served by b-1 after 4s (planned), want at most 1.1s": func() *story {
+		"S5: slot 7 of a-1 is served by b-1 after 4s (planned), want at most 1s": func() *story {
 			s := heirKilled(8)
 			s.Processes[2].Faults = nil
 			return s
