@@ -404,8 +404,9 @@ func (s *Slots) Drop(entries slot.Set) {
 	s.closed = s.closed.Minus(entries)
 	s.mu.Unlock()
 	s.each(entries, func(c slotted, some slot.Set) {
-		c.settle(c.table().drop(some))
-		c.forget(some)
+		parked := c.table().drop(some)
+		c.forget(some) // first: a parked key whose call is due would be called, and then once more
+		c.settle(parked)
 	})
 	s.held.Remove(entries.And(slot.All()))
 }
