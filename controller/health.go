@@ -62,6 +62,9 @@ type Health struct {
 	Running      []Running       `json:"running,omitempty"`
 	RunningCalls int             `json:"runningCalls"`
 	RunningFor   metav1.Duration `json:"runningFor,omitzero"`
+	// HungFor is the time for which all workers have been in calls while a key waits; 0 if a worker is
+	// free, or no key waits.
+	HungFor metav1.Duration `json:"hungFor,omitzero"`
 	// Parked are up to ten keys that are held back until the caches show their writes, the
 	// longest first. ParkedKeys is the number of all such keys.
 	Parked     []Parked `json:"parked,omitempty"`
@@ -244,7 +247,9 @@ func (r *run[T]) describe(h *Health) {
 	for _, f := range s.Flows {
 		h.Flows = append(h.Flows, Flow(f))
 	}
-	for _, k := range r.queue.Keys(queue.Running, math.MaxInt) {
+	calls := r.queue.Keys(queue.Running, math.MaxInt)
+	h.HungFor.Duration = r.hungFor(s, calls)
+	for _, k := range calls {
 		h.RunningFor.Duration += k.For
 		if len(h.Running) < listed {
 			h.Running = append(h.Running, Running{k.Key, metav1.Duration{Duration: k.For}})
@@ -253,6 +258,15 @@ func (r *run[T]) describe(h *Health) {
 	h.WaitingBecause = h.whyWaiting(s.Limited)
 	h.Parked = r.barrier.describe(r.queue.Keys(queue.Parked, listed))
 	h.Fights, h.Looping = r.rewritten()
+}
+
+// hungFor returns the time for which all workers have been in calls while keys wait. The calls are sorted,
+// the longest first.
+func (r *run[T]) hungFor(s queue.Stats, calls []queue.KeyStats) time.Duration {
+	if s.Oldest == "" || len(calls) == 0 || len(calls) < r.workers {
+		return 0
+	}
+	return min(calls[len(calls)-1].For, s.Waiting)
 }
 
 // whyWaiting returns the reason why no worker has taken the oldest key. limited says that the calls of its

@@ -74,6 +74,10 @@ type ManagerOptions struct {
 	// over: their effects outside of Kubernetes cannot be stopped. Nil ends the process with a
 	// panic that names the calls.
 	OnStragglers func(error)
+	// HungAfter makes /livez of [Manager.Handler] fail once all workers of a controller have been in calls
+	// for so long while keys wait, so that the kubelet restarts the container. 0 is never. It is to be
+	// longer than the longest call.
+	HungAfter time.Duration
 	// Logger receives warnings and errors; nil is slog.Default().
 	Logger *slog.Logger
 }
@@ -126,6 +130,10 @@ type unit struct {
 func NewManager(factory *tidings.Factory, o ManagerOptions) (*Manager, error) {
 	if factory == nil {
 		return nil, errors.New("controller: NewManager: the factory is nil: make one with tidings.NewFactory")
+	}
+	if o.HungAfter < 0 {
+		return nil, fmt.Errorf("controller: NewManager: ManagerOptions.HungAfter is %v: give a positive time, or 0 for never",
+			o.HungAfter)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/election"
@@ -60,7 +62,8 @@ type check struct{ name, problem string }
 // Handler answers /livez, /healthz and /readyz as Kubernetes' components do: with 200 and "ok",
 // or with 503 and a line for each check. With ?verbose the lines come in any case.
 //
-// A manager is alive unless a controller, or Run, has ended with an error. It is ready during Run when its
+// A manager is alive unless a controller, or Run, has ended with an error, or hangs for longer than
+// ManagerOptions.HungAfter. It is ready during Run when its
 // informers are synced, and, if this replica holds the Lease, its controllers run: a standby is ready. With
 // ManagerOptions.Slots, these are the controllers that the group assigns to it.
 func (m *Manager) Handler() http.Handler {
@@ -73,6 +76,13 @@ func (m *Manager) Handler() http.Handler {
 
 // live has a check for each controller.
 func (m *Manager) live() []check {
+	hung := map[string]string{}
+	for _, h := range m.Health().Controllers {
+		if m.o.HungAfter > 0 && h.HungFor.Duration >= m.o.HungAfter {
+			hung[h.Name] = fmt.Sprintf("hangs: all %d workers have been in calls for %v, that of %s is the oldest, and %s waits",
+				h.Workers, h.HungFor.Round(time.Second), h.Running[0].Key, h.Oldest)
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var checks []check
@@ -80,7 +90,7 @@ func (m *Manager) live() []check {
 		checks = append(checks, check{"manager", errorText(m.failure)})
 	}
 	for _, u := range m.units {
-		checks = append(checks, check{"controller " + u.Name, errorText(u.ended)})
+		checks = append(checks, check{"controller " + u.Name, cmp.Or(errorText(u.ended), hung[u.Name])})
 	}
 	return checks
 }

@@ -260,7 +260,6 @@ func (r *run[T]) survey() {
 	s.next = now.Add(max(surveyPeriod, surveyCost*now.Sub(began)))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := len(calls)
-	s.hung = stats.Oldest != "" && n > 0 && n >= r.workers && calls[n-1].For >= hungAfter
+	s.hung = r.hungFor(stats, calls) >= hungAfter
 	r.surveyed = s
 }

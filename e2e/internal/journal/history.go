@@ -15,6 +15,7 @@ import (
 // History has the events of a test, all of which has ended.
 type History struct {
 	Lease     time.Duration // the duration of the members' Leases
+	Workers   int           // of each replica
 	Processes []*Process
 	Changes   []Change
 	Applied   []Applied

@@ -26,7 +26,7 @@ type story struct {
 
 func newStory() *story {
 	s := &story{a: &Process{Name: "a"}, b: &Process{Name: "b"}}
-	s.History = History{Lease: duration, End: 30 * time.Second, Processes: []*Process{s.a, s.b}}
+	s.History = History{Lease: duration, Workers: 1, End: 30 * time.Second, Processes: []*Process{s.a, s.b}}
 	s.join(s.a, 0)
 	s.serve(s.a, 0, 1)
 	return s
@@ -160,6 +160,14 @@ func TestHistoriesWithoutProblems(t *testing.T) {
 	r = s.Check()
 	if len(r.Problems)+len(r.Slow) > 0 || r.InFlight != 1 || r.Late != 1 {
 		t.Errorf("the result is %+v", r)
+	}
+	busy := crashed()
+	busy.change(6, 11)
+	busy.add(busy.b, 9, Entry{Kind: Call, Number: 8, Key: key, Version: 10})
+	busy.add(busy.b, 24, Entry{Kind: Return, Number: 8})
+	busy.call(busy.b, 25, 1, 11)
+	if r := busy.Check(); len(r.Slow) > 0 || r.Delays[0] != seconds(19) {
+		t.Errorf("the delays are %v, too long are %q", r.Delays, r.Slow)
 	}
 	if o := heirKilled(8).Check().HandOvers[0]; o.Kind != "heir kill" || o.Took != seconds(3.5) {
 		t.Errorf("the hand-over is %+v", o)

@@ -27,12 +27,11 @@ import (
 	"github.com/tidings-go/tidings/shard"
 )
 
-const workers = 16
-
 // flags are the command line.
 type flags struct {
 	kubeconfig, journal, name, generation, by string
 	lease, clock                              time.Duration
+	workers                                   int
 }
 
 func main() {
@@ -44,6 +43,7 @@ func main() {
 	flag.StringVar(&f.by, "by", string(controller.ByNamespace), "what objects are divided by")
 	flag.DurationVar(&f.lease, "lease", 0, "duration of the Lease; 0 is the default")
 	flag.DurationVar(&f.clock, "clock", 0, "how far the replica's clock is ahead, as others see it")
+	flag.IntVar(&f.workers, "workers", 1, "number of workers")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -70,7 +70,7 @@ func (f flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c, err := r.newController(factory, config)
+	c, err := r.newController(factory, config, f.workers)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ type replica struct {
 }
 
 func (r *replica) newController(
-	factory *tidings.Factory, config *rest.Config,
+	factory *tidings.Factory, config *rest.Config, workers int,
 ) (*controller.Controller[*corev1.ConfigMap], error) {
 	maps, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{Slots: r.Held()})
 	if err != nil {

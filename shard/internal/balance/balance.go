@@ -258,15 +258,16 @@ func (m *member) hasNotSeen() bool { return m.isLive() && !m.Joined && m.State !
 
 // inherit gives away the entries without a live owner. A cold start limits what a member gets, and waits
 // for a moment until all have seen the map: those that have would get up to the limit, and the last one the rest.
+// A Lease whose member does not see it by then may be that of a process that did not get the answer.
 func (b *board) inherit(s State, now time.Time) {
-	isCold := !s.cold.IsZero() && now.Sub(s.cold) < coldFor
+	isCold, isNew := now.Sub(s.cold) < coldFor, now.Sub(s.cold) < seesFor
 	orphans := b.heaviestFirst(func(i int) bool { return b.holders[i] == nil })
-	if len(orphans) == 0 || isCold && now.Sub(s.cold) < seesFor && slices.ContainsFunc(b.members, (*member).hasNotSeen) {
+	if len(orphans) == 0 || isNew && slices.ContainsFunc(b.members, (*member).hasNotSeen) {
 		return
 	}
 	joined := 0
 	for _, m := range b.members {
-		if m.isLive() && m.State != handover.Leaving {
+		if m.isLive() && m.State != handover.Leaving && m.Joined {
 			joined++
 		}
 	}

@@ -22,7 +22,7 @@ const (
 	// coldFor bounds a cold start.
 	coldFor = 30 * time.Second
 	// seesFor is the time for which it waits for members that have not seen the map.
-	seesFor = 2 * time.Second
+	seesFor = time.Second
 	// calm is the time without a join or an end after which two generations count as one.
 	calm = 30 * time.Minute
 )
