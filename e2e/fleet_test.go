@@ -267,10 +267,13 @@ func (f *fleet) forget(m *member) {
 	f.running = slices.DeleteFunc(f.running, func(other *member) bool { return other == m })
 }
 
+// swallow is the kind of the fault of a member whose requests reach the server, and whose answers are lost.
+const swallow = "swallow"
+
 // fault begins a fault of a member, and returns a function that ends it.
 func (m *member) fault(kind string, begin, end func()) (over func()) {
 	n := len(m.Faults)
-	m.Faults = append(m.Faults, journal.Fault{Kind: kind, From: journal.Now()})
+	m.Faults = append(m.Faults, journal.Fault{Kind: kind, From: journal.Now(), IsHeard: kind == swallow})
 	begin()
 	return func() {
 		end()

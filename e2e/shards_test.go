@@ -74,10 +74,10 @@ func (f *fleet) byLoad() []*member {
 	})
 }
 
-// suffer kills one of the three members that serve the most slots, stops another one, and breaks the network of
-// the third for a while: it cannot send, or gets no answers. The connections of the others are cut once, and they get all slots. Then another one is
-// started: it gets slots in later rounds, as a group does not rebalance for five minutes after the crash of a
-// member that has just got some.
+// suffer kills one of the three members that serve the most slots, stops another one, and breaks the network
+// of the third for a while: it cannot send, or gets no answers. The connections of the others are cut once, and
+// they get all slots. Then another one is started: it gets slots in later rounds, as a group does not
+// rebalance for five minutes after the crash of a member that has just got some.
 func (f *fleet) suffer(round int) {
 	f.Helper()
 	byLoad := f.byLoad()
@@ -87,7 +87,7 @@ func (f *fleet) suffer(round int) {
 	resume := stopped.fault("stop", stopped.halt, stopped.resume)
 	kind, part, whole := "part", parted.proxy.Part, parted.proxy.Heal
 	if round%2 == 1 {
-		kind, part, whole = "swallow", parted.proxy.Swallow, parted.proxy.Cut
+		kind, part, whole = swallow, parted.proxy.Swallow, parted.proxy.Cut
 	}
 	heal := parted.fault(kind, part, whole)
 	killed.fault("kill", killed.kill, nil)

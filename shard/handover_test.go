@@ -183,7 +183,8 @@ func TestS2_ListsOf40Seconds(t *testing.T) {
 func TestS2_ALeaverWaitsForListsForTwoThirdsOfItsGrace(t *testing.T) {
 	for name, c := range map[string]struct{ grace, list, gap time.Duration }{
 		"15 s in 25 s": {0, 15 * time.Second, time.Second},
-		"40 s in 90 s": {90 * time.Second, 40 * time.Second, time.Second},
+		"25 s in 45 s": {45 * time.Second, 25 * time.Second, time.Second}, // as in docs/guides/scale.md
+		"40 s in 75 s": {75 * time.Second, 40 * time.Second, time.Second},
 		"25 s in 25 s": {0, 25 * time.Second, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {

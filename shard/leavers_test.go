@@ -24,7 +24,7 @@ func TestS4_ALeaverAfterAHandOverThatFailed(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		left := time.Now()
 		a.leave()
-		w.wantBetween("the leave", time.Since(left), 0, 17*time.Second) // the pause between two tries
+		w.wantBetween("the leave", time.Since(left), 0, 8*time.Second)
 		w.covered(c)
 		w.wantBetween("the longest gap", w.longestGap(left), 0, time.Second)
 	})
@@ -41,7 +41,7 @@ func TestS4_ALeaverAfterAMemberThatWarmedLate(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		left := time.Now()
 		a.leave()
-		w.wantBetween("the leave", time.Since(left), 0, 16*time.Second)
+		w.wantBetween("the leave", time.Since(left), 0, 8*time.Second)
 		w.covered(c)
 		w.wantBetween("the longest gap", w.longestGap(left), 0, time.Second)
 	})

@@ -49,7 +49,7 @@ type Options struct {
 	// Grace is the time from the begin of an orderly end to its deadline: others fill their caches and
 	// take what this member owns. At two thirds of it, or when no member can take anything, the
 	// contexts of calls that still run end. 0 is 25 s. It is to be shorter than the
-	// terminationGracePeriodSeconds of the pod, and longer than the lists of the largest types.
+	// terminationGracePeriodSeconds of the pod, and one and a half times as long as the list of the largest type.
 	Grace time.Duration
 	// Logger receives lines about memberships, moves and failures; nil is slog.Default().
 	Logger *slog.Logger

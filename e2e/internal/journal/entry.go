@@ -103,10 +103,12 @@ type Process struct {
 	serving slot.Set
 }
 
-// Fault is a time in which a process cannot do its work. To is 0 if that never ends.
+// Fault is a time in which a process cannot do its work. To is 0 if that never ends. With IsHeard its requests
+// reach the server, and their answers are lost.
 type Fault struct {
 	Kind     string
 	From, To time.Duration
+	IsHeard  bool
 }
 
 // NewProcess returns a process whose journal is at a path.

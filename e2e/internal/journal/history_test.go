@@ -161,6 +161,12 @@ func TestHistoriesWithoutProblems(t *testing.T) {
 	if len(r.Problems)+len(r.Slow) > 0 || r.InFlight != 1 || r.Late != 1 {
 		t.Errorf("the result is %+v", r)
 	}
+	heard := crashed()
+	heard.a.Faults[0].IsHeard = true
+	heard.add(heard.a, 4.5, Entry{Kind: Renew, Number: 45})
+	if o := heard.Check().HandOvers[0]; o.Took != seconds(4) {
+		t.Errorf("the hand-over is %+v", o)
+	}
 	busy := crashed()
 	busy.change(6, 11)
 	busy.add(busy.b, 9, Entry{Kind: Call, Number: 8, Key: key, Version: 10})

@@ -89,13 +89,24 @@ func (c *checker) causeOf(s *span) (kind string, at time.Duration) {
 	}
 	for _, f := range slices.Backward(s.term.process.Faults) {
 		if f.From <= s.term.end && s.term.end-c.Lease <= cmp.Or(f.To, never) {
-			return f.Kind, max(f.From, s.begin)
+			return f.Kind, max(f.From, s.begin, s.term.lastRenewal(f))
 		}
 	}
 	if !slices.Contains(c.Lost, s.term.member) {
 		c.Lost = append(c.Lost, s.term.member)
 	}
 	return "restart", s.term.end
+}
+
+// lastRenewal returns when the term was renewed for the last time, by a write without an answer: others wait from
+// there on. It is 0 if the server has received none since the fault began.
+func (t *term) lastRenewal(f Fault) (at time.Duration) {
+	for _, e := range t.process.Entries {
+		if f.IsHeard && e.Kind == Renew && e.Member == t.member && e.At >= f.From {
+			at = e.At
+		}
+	}
+	return at
 }
 
 // Moves returns how often each slot has changed its process in a time.
