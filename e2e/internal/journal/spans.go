@@ -98,15 +98,15 @@ func (c *checker) causeOf(s *span) (kind string, at time.Duration) {
 	return "restart", s.term.end
 }
 
-// lastRenewal returns when the term was renewed for the last time, by a write without an answer: others wait from
-// there on. It is 0 if the server has received none since the fault began.
-func (t *term) lastRenewal(f Fault) (at time.Duration) {
+// lastRenewal returns when the term was renewed during a fault, by a write without an answer: others wait from
+// there on. It is 0 without one. A second such write conflicts with the first.
+func (t *term) lastRenewal(f Fault) time.Duration {
 	for _, e := range t.process.Entries {
 		if f.IsHeard && e.Kind == Renew && e.Member == t.member && e.At >= f.From {
-			at = e.At
+			return e.At
 		}
 	}
-	return at
+	return 0
 }
 
 // Moves returns how often each slot has changed its process in a time.
