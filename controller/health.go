@@ -62,8 +62,8 @@ type Health struct {
 	Running      []Running       `json:"running,omitempty"`
 	RunningCalls int             `json:"runningCalls"`
 	RunningFor   metav1.Duration `json:"runningFor,omitzero"`
-	// HungFor is the time for which all workers have been in calls while a key waits; 0 if a worker is
-	// free, or no key waits.
+	// HungFor is the time for which no call has begun or ended, because all workers are in one, if a key
+	// waits; else 0.
 	HungFor metav1.Duration `json:"hungFor,omitzero"`
 	// Parked are up to ten keys that are held back until the caches show their writes, the
 	// longest first. ParkedKeys is the number of all such keys.
@@ -260,13 +260,13 @@ func (r *run[T]) describe(h *Health) {
 	h.Fights, h.Looping = r.rewritten()
 }
 
-// hungFor returns the time for which all workers have been in calls while keys wait. The calls are sorted,
-// the longest first.
+// hungFor returns the time for which no call has begun or ended because all workers are in one, if a key waits.
+// The calls are sorted, the longest first.
 func (r *run[T]) hungFor(s queue.Stats, calls []queue.KeyStats) time.Duration {
 	if s.Oldest == "" || len(calls) == 0 || len(calls) < r.workers {
 		return 0
 	}
-	return min(calls[len(calls)-1].For, s.Waiting)
+	return calls[len(calls)-1].For
 }
 
 // whyWaiting returns the reason why no worker has taken the oldest key. limited says that the calls of its

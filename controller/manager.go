@@ -74,9 +74,9 @@ type ManagerOptions struct {
 	// over: their effects outside of Kubernetes cannot be stopped. Nil ends the process with a
 	// panic that names the calls.
 	OnStragglers func(error)
-	// HungAfter makes /livez of [Manager.Handler] fail once all workers of a controller have been in calls
-	// for so long while keys wait, so that the kubelet restarts the container. 0 is never. It is to be
-	// longer than the longest call.
+	// HungAfter makes /livez of [Manager.Handler] fail while a key of a controller waits whose workers have all
+	// been in a call for so long, so that the kubelet restarts the container. 0 is never. It is to be longer
+	// than the longest call.
 	HungAfter time.Duration
 	// Logger receives warnings and errors; nil is slog.Default().
 	Logger *slog.Logger
