@@ -63,7 +63,7 @@ type Health struct {
 	RunningCalls int             `json:"runningCalls"`
 	RunningFor   metav1.Duration `json:"runningFor,omitzero"`
 	// HungFor is the time for which no call has begun or ended, because all workers are in one, if a key
-	// waits; else 0.
+	// waits; else 0. From ten minutes on it stays until a call ends.
 	HungFor metav1.Duration `json:"hungFor,omitzero"`
 	// Parked are up to ten keys that are held back until the caches show their writes, the
 	// longest first. ParkedKeys is the number of all such keys.
@@ -229,7 +229,7 @@ func (r *run[T]) describe(h *Health) {
 	if r.waitingFor != nil {
 		h.WaitingFor = r.waitingFor()
 	}
-	started, ending := r.started, r.ending
+	started, ending, isHung := r.started, r.ending, r.surveyed.hung
 	r.mu.Unlock()
 	all, stale := r.namesHolding()
 	switch {
@@ -248,7 +248,7 @@ func (r *run[T]) describe(h *Health) {
 		h.Flows = append(h.Flows, Flow(f))
 	}
 	calls := r.queue.Keys(queue.Running, math.MaxInt)
-	h.HungFor.Duration = r.hungFor(s, calls)
+	h.HungFor.Duration = r.hungFor(s, calls, isHung)
 	for _, k := range calls {
 		h.RunningFor.Duration += k.For
 		if len(h.Running) < listed {
@@ -260,10 +260,11 @@ func (r *run[T]) describe(h *Health) {
 	h.Fights, h.Looping = r.rewritten()
 }
 
-// hungFor returns the time for which no call has begun or ended because all workers are in one, if a key waits.
-// The calls are sorted, the longest first.
-func (r *run[T]) hungFor(s queue.Stats, calls []queue.KeyStats) time.Duration {
-	if s.Oldest == "" || len(calls) == 0 || len(calls) < r.workers {
+// hungFor returns the time for which no call has begun or ended because all workers are in one, if a key waits,
+// or if the run was hung at the last look: the keys that waited may have gone to others. The calls are sorted,
+// the longest first.
+func (r *run[T]) hungFor(s queue.Stats, calls []queue.KeyStats, isHung bool) time.Duration {
+	if s.Oldest == "" && !isHung || len(calls) == 0 || len(calls) < r.workers {
 		return 0
 	}
 	return calls[len(calls)-1].For

@@ -238,7 +238,7 @@ func (c *Controller[T]) lacks() bool {
 type survey struct {
 	late    slot.Set
 	objects [slot.Entries]int
-	hung    bool      // all workers are in calls that have begun long ago, while keys wait
+	hung    bool      // all workers are in calls that have begun long ago, while keys wait or have waited
 	next    time.Time // the time of the next one
 }
 
@@ -260,6 +260,6 @@ func (r *run[T]) survey() {
 	s.next = now.Add(max(surveyPeriod, surveyCost*now.Sub(began)))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s.hung = r.hungFor(stats, calls) >= hungAfter
+	s.hung = r.hungFor(stats, calls, r.surveyed.hung) >= hungAfter
 	r.surveyed = s
 }

@@ -3,9 +3,11 @@ package shard
 import (
 	"testing"
 	"testing/synctest"
+	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
+	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -25,6 +27,35 @@ func TestS1_ATurnSeesOneState(t *testing.T) {
 		synctest.Wait()
 		if seen.State != before.State || len(seen.Weights) != len(before.Weights) {
 			t.Errorf("the record is %+v, and was %+v", *seen, before)
+		}
+	})
+}
+
+// TestS5_AMemberWhoseOnlyWorkerHangs moves its slots once: it takes none before the call has ended, although
+// no key waits for it any more.
+func TestS5_AMemberWhoseOnlyWorkerHangs(t *testing.T) {
+	inOneFleet(t, fleetNamespaces, true, func(f *fleet) { // one for each slot
+		f.workers = 1
+		a, b := f.two(controller.ByNamespace)
+		for i := range f.objects {
+			if b.serves().Has(controller.ByNamespace.Of("", namespaceOf(i))) {
+				b.set(func(r *replica) { r.takes = 2 * time.Hour })
+				f.ask(i, 1)
+				break
+			}
+		}
+		time.Sleep(time.Second)
+		b.set(func(r *replica) { r.takes = 0 })
+		before := a.Map()
+		f.askAll(2)
+		time.Sleep(50 * time.Minute)
+		moves, most := 0, uint64(0)
+		for i, e := range a.Map() {
+			n := e.Epoch - before[i].Epoch
+			moves, most = moves+int(n), max(most, n)
+		}
+		if moves == 0 || most > 1 {
+			t.Errorf("%d moves, up to %d of a slot: %+v", moves, most, a.Health().Members)
 		}
 	})
 }
