@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,5 +42,33 @@ func TestS5_CallsThatHangAreHungUntilOneEnds(t *testing.T) {
 		if work := s.Work(); work.Hung || !work.Late.IsEmpty() {
 			t.Errorf("after the end of the call, hung is %v, late are %v", work.Hung, work.Late)
 		}
+	})
+}
+
+// TestS5_AControllerThatIsNotRunIsLacking after a minute, so that other members take what needs it.
+func TestS5_AControllerThatIsNotRunIsLacking(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := controller.NewSlots(controller.ByNamespace)
+		first := newController(w, options{Name: "first", Slots: s}, nothing)
+		second := newController(w, options{Name: "second", Slots: s}, nothing)
+		stop := start(w, first)
+		s.Begin(newTerm())
+		for range 50 {
+			if work := s.Work(); work.Started || len(work.Lacks) > 0 {
+				t.Fatalf("the work is %+v", work)
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(10 * time.Second)
+		if lacks := s.Work().Lacks; !slices.Equal(lacks, []string{"second"}) {
+			t.Errorf("it lacks %q", lacks)
+		}
+		stopSecond := start(w, second)
+		time.Sleep(time.Second)
+		if work := s.Work(); !work.Started || len(work.Lacks) > 0 {
+			t.Errorf("the work is %+v", work)
+		}
+		fatal(t, stop())
+		fatal(t, stopSecond())
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/internal/inspect"
@@ -81,6 +82,7 @@ type slotted interface {
 // served before a group gives one to it.
 func NewSlots(by slot.Key) *Slots {
 	s := &Slots{by: by, held: tidings.NewSlots(by, slot.Set{}), owned: map[int]slot.Owned{}}
+	s.pulse.idle = map[string]time.Time{}
 	s.ended = make(chan struct{})
 	s.joined, s.leave = context.WithCancelCause(context.Background())
 	return s

@@ -21,6 +21,9 @@ const (
 	hungAfter = 10 * time.Minute
 	// blockedAfter is the time after which a goroutine stands still.
 	blockedAfter = time.Minute
+	// idleAfter is the time after which a controller that does not run is lacking: right before the group
+	// waits for it no longer.
+	idleAfter = 55 * time.Second
 	// surveyPeriod is the least time between two surveys, and surveyCost its least multiple of the time
 	// that one takes.
 	surveyPeriod, surveyCost = 5 * time.Second, 100
@@ -44,6 +47,7 @@ type pulse struct {
 	listed map[any]int // by informer, the objects that its running lists have brought
 	before map[any]int // listed at the last time
 	beats  map[beat]time.Time
+	idle   map[string]time.Time // since when controllers do not run
 }
 
 // beat is a turn of a goroutine, which is under way.
@@ -116,6 +120,15 @@ func (w *work) because(entries slot.Set, format string, args ...any) {
 // runs says whether a controller runs, and whether it cannot be served.
 func (w *work) runs(name string, started, lacking bool) {
 	w.Started = w.Started && started
+	since, isIdle := w.idle[name]
+	switch {
+	case started:
+		delete(w.idle, name)
+	case !isIdle:
+		w.idle[name] = w.now
+	case w.now.Sub(since) >= idleAfter:
+		lacking = true
+	}
 	if lacking {
 		w.Lacks = append(w.Lacks, name)
 	}
