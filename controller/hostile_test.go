@@ -2,7 +2,9 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/slot"
 )
 
 // TestS5_CallsThatHangAreHungUntilOneEnds, also once the keys that waited for them have gone to others.
@@ -70,5 +73,74 @@ func TestS5_AControllerThatIsNotRunIsLacking(t *testing.T) {
 		}
 		fatal(t, stop())
 		fatal(t, stopSecond())
+	})
+}
+
+// canceled is a Runner that returns the error of its context.
+type canceled struct {
+	runnerOfTests
+	runs atomic.Int32
+	ends error // what RunTerm returns instead; nil is the error of the context
+}
+
+func (r *canceled) RunTerm(ctx context.Context, _ controller.Term) error {
+	r.runs.Add(1)
+	<-ctx.Done()
+	if r.ends != nil {
+		return r.ends
+	}
+	return ctx.Err()
+}
+
+// TestS2_ARunnerThatReturnsTheErrorOfItsContext is handed over, and taken back, as any other one.
+func TestS2_ARunnerThatReturnsTheErrorOfItsContext(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, r := controller.NewSlots(controller.ByUID), &canceled{}
+		m, err := controller.NewManager(w.factory, controller.ManagerOptions{Slots: s, Guard: w.guard, Logger: discard})
+		fatal(t, err)
+		fatal(t, m.AddController(r))
+		stop := run(w, m)
+		s.Begin(newTerm())
+		fatal(t, s.Warm(w.ctx, slot.Of(slot.Count)))
+		lead(s, nil)
+		synctest.Wait()
+		for n := range int32(3) {
+			if got := r.runs.Load(); got != n+1 {
+				t.Fatalf("it was run %d times, want %d", got, n+1)
+			}
+			s.Shut(slot.Of(slot.Count))
+			synctest.Wait()
+			select {
+			case <-s.Ends():
+				t.Fatal("the process is to leave the group")
+			default:
+			}
+			s.Unshut(slot.Of(slot.Count))
+			synctest.Wait()
+		}
+		fatal(t, stop())
+	})
+}
+
+// TestS2_ARunnerWhoseCallsRunOn is not handed over: what it does may be that of another owner.
+func TestS2_ARunnerWhoseCallsRunOn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, r := controller.NewSlots(controller.ByUID), &canceled{ends: controller.ErrCallsRunning}
+		m, err := controller.NewManager(w.factory, controller.ManagerOptions{Slots: s, Guard: w.guard, Logger: discard})
+		fatal(t, err)
+		fatal(t, m.AddController(r))
+		stop := run(w, m)
+		s.Begin(newTerm())
+		fatal(t, s.Warm(w.ctx, slot.Of(slot.Count)))
+		lead(s, nil)
+		synctest.Wait()
+		s.Shut(slot.Of(slot.Count))
+		synctest.Wait()
+		if c := s.Calls(slot.Count); c.Running == 0 {
+			t.Errorf("the calls are %+v", c)
+		}
+		if err := stop(); !errors.Is(err, controller.ErrCallsRunning) {
+			t.Errorf("Run returns %v", err)
+		}
 	})
 }

@@ -59,10 +59,13 @@ func (f *foreign) RunTerm(ctx context.Context, _ Term) error {
 				continue
 			}
 			f.t.note(c.slot, nil)
-			err = f.Runner.RunTerm(c.ctx, term)
-			if f.t.end(c); term.Err() != nil && !errors.Is(err, ErrCallsRunning) {
-				err = nil // it ended with the term
+			if err = f.Runner.RunTerm(c.ctx, term); errors.Is(err, ErrCallsRunning) {
+				break // the call has not ended, so that nobody else runs it
 			}
+			if c.ctx.Err() != nil || term.Err() != nil {
+				err = nil // it ended with its entry, or with the term
+			}
+			f.t.end(c)
 		}
 		return err
 	})
