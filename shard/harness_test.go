@@ -63,6 +63,7 @@ type process struct {
 	dropped      Set
 	aborted      Set
 	unserved     Set // entries whose calls were asked for without Serve
+	asked        int // the calls of Calls
 	left         []error
 	// longestShut is the longest time for which an entry was shut and then opened again.
 	longestShut time.Duration
@@ -280,6 +281,7 @@ func (p *process) Calls(entry int) (c Calls) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := p.served[entry]
+	p.asked++
 	if s == nil {
 		p.unserved.Add(entry)
 		return c

@@ -31,6 +31,29 @@ func TestS1_ATurnSeesOneState(t *testing.T) {
 	})
 }
 
+// TestS4_ALeaverWaitsWithoutHaste: its calls run on after the end of their contexts. It looks at them as
+// often as while slots move.
+func TestS4_ALeaverWaitsWithoutHaste(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.two()
+		called := a.calls()
+		a.call(called, forever)
+		a.set(func(p *process) { p.ignores = true })
+		a.stop()
+		time.Sleep(19 * time.Second)
+		a.set(func(p *process) { p.asked = 0 })
+		time.Sleep(5 * time.Second)
+		a.set(func(p *process) {
+			if n := p.asked / called.Len(); n > 2*int(5*time.Second/soon) {
+				t.Errorf("it has asked %d times for the calls of each slot in 5 s", n)
+			}
+		})
+		a.Wait() //nolint:errcheck // calls still run
+		time.Sleep(time.Minute)
+		w.covered(b)
+	})
+}
+
 // TestS5_AMemberWhoseOnlyWorkerHangs moves its slots once: it takes none before the call has ended, although
 // no key waits for it any more.
 func TestS5_AMemberWhoseOnlyWorkerHangs(t *testing.T) {

@@ -106,8 +106,9 @@ func (m *Member) tryToDrain(i int, now time.Time, c Calls, gives bool) (wake tim
 	switch {
 	case c.Running == 0 && (c.Known || !c.Opened || gives && isOver):
 		m.Drain(i, c)
-	case m.Final || !isOver:
+	case !isOver:
 		return t.until
+	case m.Final: // the next look at the calls leads on
 	default:
 		t.fail(now)
 		m.Reopen(i)
