@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/slot"
 )
@@ -142,5 +143,33 @@ func TestS2_ARunnerWhoseCallsRunOn(t *testing.T) {
 		if err := stop(); !errors.Is(err, controller.ErrCallsRunning) {
 			t.Errorf("Run returns %v", err)
 		}
+	})
+}
+
+// TestS5_TheListOfANamespaceThatFails keeps the slots of other namespaces from being filled only by a call of
+// Warm that has both.
+func TestS5_TheListOfANamespaceThatFails(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, configMap("a", "x"))
+		s := controller.NewSlots(controller.ByNamespace)
+		held, err := tidings.For[*corev1.ConfigMap](w.factory, tidings.Selection{
+			Namespaces: []string{"a", "b"}, Slots: s.Held(),
+		})
+		fatal(t, err)
+		stop := start(w, control(w, held, options{Slots: s}, nothing))
+		s.Begin(newTerm())
+		fatal(t, s.Warm(w.ctx, slotsOf("c")))
+		lift := refuseIn(w, "configmaps", "b")
+		bounded, cancel := context.WithTimeout(w.ctx, time.Minute)
+		defer cancel()
+		if err := s.Warm(bounded, slotsOf("a", "b")); err == nil {
+			t.Error("both can be filled")
+		}
+		if err := s.Warm(bounded, slotsOf("a")); err != nil {
+			t.Errorf("the slot of the other namespace: %v", err)
+		}
+		lift()
+		fatal(t, s.Warm(w.ctx, slotsOf("a", "b")))
+		fatal(t, stop())
 	})
 }

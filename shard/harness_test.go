@@ -41,6 +41,8 @@ type process struct {
 	warmFor   time.Duration
 	neverWarm bool
 	warmErr   error
+	// unlistable has the entries with which a list fails.
+	unlistable Set
 	// drainFor is the time for which a call runs on that was made right before Shut. ignores
 	// reports whether calls run on after the end of their contexts.
 	drainFor time.Duration
@@ -222,6 +224,9 @@ func (p *process) Warm(ctx context.Context, entries Set) error {
 	defer p.mu.Unlock()
 	if p.warms++; p.warmErr != nil {
 		return p.warmErr
+	}
+	if !entries.And(p.unlistable).IsEmpty() {
+		return errForbidden
 	}
 	p.warm = p.warm.Union(entries)
 	return nil

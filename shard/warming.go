@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -12,7 +13,9 @@ import (
 )
 
 // warming has the calls of Warm of a membership. Slots that come share a call, so that they need one
-// list; those that are owned already do not wait for it, and neither do controllers.
+// list; those that are owned already do not wait for it, and neither do controllers. Of owned slots whose
+// call has failed, the next one has half of them: a slot that cannot be filled, as when the rights for a
+// namespace are missing, holds up no other for long.
 //
 //	wanted ─▶ a call ─▶ returned, and still wanted ─▶ filled, or wanted again
 //	                    └── not wanted meanwhile ────▶ dropped
@@ -25,6 +28,7 @@ type warming struct {
 
 	failedLists, filledLists int // of entries that were to come
 	unfilled                 Set // owned entries whose last call has failed
+	failed                   Set // those of the last such call
 	failedCalls              int // in a row
 }
 
@@ -33,6 +37,7 @@ type warm struct {
 	entries   Set // of the map
 	began     time.Time
 	isOwned   bool // they had this owner at the beginning
+	isAgain   bool // an earlier call for them has failed
 	hasFailed bool // it has failed, or had no page for a minute
 	cancel    context.CancelFunc
 
@@ -73,12 +78,14 @@ func (m *membership) dropNow() {
 
 // startWarms begins calls of Warm for what is wanted.
 func (m *membership) startWarms() {
-	var owned, comes Set
+	var owned, again, comes Set
 	for i := range m.wanted.Minus(m.filling).Minus(m.drops).Slots() {
 		isOwned := m.member.Phase(i) == handover.Filling
 		switch {
 		case i >= slot.Count:
 			m.startWarm(&warm{entries: slot.Of(i), isOwned: isOwned})
+		case isOwned && m.unfilled.Has(i):
+			again.Add(i)
 		case isOwned:
 			owned.Add(i)
 		default:
@@ -86,14 +93,19 @@ func (m *membership) startWarms() {
 		}
 	}
 	for _, w := range m.calls { // one list at a time of each kind
-		if slotsOf(w.entries).IsEmpty() {
-			continue
-		}
-		if w.isOwned {
+		err, _ := w.result()
+		switch isHung := w.hasFailed && err == nil; {
+		case slotsOf(w.entries).IsEmpty():
+		case w.isAgain && !isHung:
+			again = Set{}
+		case w.isOwned && !w.hasFailed:
 			owned = Set{}
-		} else {
+		case !w.isOwned:
 			comes = Set{}
 		}
+	}
+	if !again.IsEmpty() {
+		m.startWarm(&warm{entries: m.partOf(again), isOwned: true, isAgain: true})
 	}
 	if !owned.IsEmpty() {
 		m.startWarm(&warm{entries: owned, isOwned: true})
@@ -101,6 +113,22 @@ func (m *membership) startWarms() {
 	if !comes.IsEmpty() {
 		m.startWarm(&warm{entries: comes})
 	}
+}
+
+// partOf returns those of the slots whose call has failed that the next one is to have: others than the last
+// one that has failed, if there are any, and half of them after a failure.
+func (m *membership) partOf(slots Set) (part Set) {
+	if others := slots.Minus(m.failed); !others.IsEmpty() {
+		slots = others
+	}
+	if m.failedCalls == 0 {
+		return slots
+	}
+	numbers := slices.Collect(slots.Slots())
+	for _, n := range rand.Perm(len(numbers))[:(len(numbers)+1)/2] {
+		part.Add(numbers[n])
+	}
+	return part
 }
 
 func (m *membership) startWarm(w *warm) {
@@ -177,6 +205,9 @@ func (m *membership) noteFailed(w *warm) {
 		case handover.Filling:
 			m.unfilled.Add(i)
 		}
+	}
+	if w.isOwned {
+		m.failed = w.entries
 	}
 	if comes {
 		m.failedLists++
