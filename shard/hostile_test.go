@@ -1,13 +1,18 @@
 package shard
 
 import (
+	"fmt"
+	"net/http"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/lease"
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
@@ -96,6 +101,39 @@ func TestS4_ALeaverWaitsWithoutHaste(t *testing.T) {
 		a.Wait() //nolint:errcheck // calls still run
 		time.Sleep(time.Minute)
 		w.covered(b)
+	})
+}
+
+// TestS5_LeasesThatCannotBeEndedHoldUpNoOther: the server refuses the writes of the Leases of ten dead
+// members.
+func TestS5_LeasesThatCannotBeEndedHoldUpNoOther(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		for i := range 10 {
+			dead := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ops", Name: fmt.Sprint("rollout.dead-", i), Labels: map[string]string{groupLabel: "rollout"},
+			}}
+			lease.Take(dead, dead.Name, 15)
+			r := handover.Record{Name: dead.Name, Generation: "1", State: handover.Takes}
+			if err := writeRecord(dead, r); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := apisim.Create(w.Context(), w.server, dead); err != nil {
+				t.Fatal(err)
+			}
+			match := by("", "update")
+			match.Name = dead.Name
+			w.server.Inject(match, apisim.Refuse(http.StatusForbidden, 0))
+		}
+		time.Sleep(time.Minute)
+		d := w.start("d", "1")
+		time.Sleep(time.Minute)
+		w.wantServing("after the join", 51, 77, a, b, c, d)
+		left := time.Now()
+		b.leave()
+		w.wantBetween("the leave", time.Since(left), 0, 5*time.Second)
+		w.covered(a, c, d)
+		w.wantBetween("the longest gap", w.longestGap(left), 0, 2*time.Second)
 	})
 }
 

@@ -61,6 +61,9 @@ type membership struct {
 	writing  bool      // a write is under way
 	failures int       // the failed writes in a row
 	paused   time.Time // no write is sent before this time
+	// endFailed reports that the last write was to end another member, and has failed: writes of the
+	// map come before the next one of this kind.
+	endFailed bool
 
 	said said // what the Lease says; Group.mu guards it
 }

@@ -32,17 +32,20 @@ type write struct {
 	send func(context.Context) error
 	// ofMap reports that it writes the map. Refusals of such a write count.
 	ofMap bool
+	// ends reports that it ends another member.
+	ends bool
 }
 
 // nextWrite returns the write to send now, or nil.
 func (m *membership) nextWrite(l looked) *write {
 	m.mu.Lock()
-	waits := m.writing || l.now.Before(m.paused)
+	waits, isLast := m.writing || l.now.Before(m.paused), m.endFailed
 	m.mu.Unlock()
 	if waits || !m.group.isSeen() {
 		return nil
 	}
-	w := m.endOther(l)
+	end := m.endOther(l)
+	w := end
 	switch {
 	case errors.Is(l.broken, errMapRestored):
 		if send := m.group.deletion(l.table); send != nil {
@@ -50,11 +53,11 @@ func (m *membership) nextWrite(l looked) *write {
 		}
 	case l.broken != nil:
 		w = nil
-	case w != nil:
+	case end != nil && !isLast:
 	case l.table == nil:
-		w = m.createMap(l)
+		w = cmp.Or(m.createMap(l), end)
 	default:
-		if w = m.changeMap(l); w == nil {
+		if w = cmp.Or(m.changeMap(l), end); w == nil {
 			w = m.clean(l)
 		}
 	}
@@ -82,7 +85,7 @@ func (m *membership) send(w *write) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := g.now()
-	m.writing = false
+	m.writing, m.endFailed = false, w.ends && err != nil
 	switch {
 	case !w.ofMap:
 	case err == nil:
@@ -131,7 +134,7 @@ func (m *membership) endOther(l looked) *write {
 		if id == m.id || !mayEnd || l.now.Sub(s.tried) < g.times.Renew {
 			continue
 		}
-		return &write{send: g.trying(s, func(ctx context.Context) error { return g.end(ctx, id) })}
+		return &write{ends: true, send: g.trying(s, func(ctx context.Context) error { return g.end(ctx, id) })}
 	}
 	return nil
 }
