@@ -81,6 +81,34 @@ func TestS3_ASlotThatCannotBeFilledHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+// TestS2_WritesOfTheMapWithoutAnAnswer: the server answers the renewals of b, and no write of the map by b,
+// which owns slots that are to move.
+func TestS2_WritesOfTheMapWithoutAnAnswer(t *testing.T) {
+	for _, name := range []string{"a", "b"} { // a plans
+		t.Run(name, func(t *testing.T) {
+			bubble(t, func(w *world) {
+				a, b, c := w.three()
+				match := by(name, "update")
+				match.Name = "rollout"
+				fault := w.server.Inject(match, apisim.Drop())
+				at := time.Now()
+				d := w.start("d", "1")
+				time.Sleep(3 * time.Minute)
+				w.covered(a, b, c, d)
+				// What had drained when the first write was lost waits for the end.
+				w.wantBetween("the longest gap", w.longestGap(at), 0, 38*time.Second)
+				if d.serves() < Count/8 {
+					t.Errorf("d serves %d slots", d.serves())
+				}
+				fault.Lift()
+				time.Sleep(5 * time.Minute)
+				w.covered(a, b, c, d)
+				w.wantServing("once they are answered", 51, 77, a, b, c, d)
+			})
+		})
+	}
+}
+
 // TestS4_ALeaverWaitsWithoutHaste: its calls run on after the end of their contexts. It looks at them as
 // often as while slots move.
 func TestS4_ALeaverWaitsWithoutHaste(t *testing.T) {

@@ -92,6 +92,8 @@ func (m *membership) send(w *write) {
 		m.refusals = m.refusals.Accepted()
 	case isRefusal(err):
 		m.refusals = m.refusals.Refused(now)
+	case !lease.IsOutdated(err):
+		m.refusals = m.refusals.Unanswered(now)
 	}
 	m.failures++
 	switch {
