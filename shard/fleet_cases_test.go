@@ -173,6 +173,7 @@ func (f *fleet) program(name string, managed bool) *replica {
 		Namespace: "ops", Name: "rollout", Identity: name, Logger: silent,
 	}))
 	r.clock = lease.Clock{Boot: func() time.Duration { return 0 }}
+	r.start()
 	ctx, stop := context.WithCancel(f.Context())
 	r.stop = stop
 	go r.run(ctx) // Join

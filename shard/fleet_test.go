@@ -161,6 +161,7 @@ func (f *fleet) join(name string, by slot.Key) *replica {
 		Namespace: "ops", Name: "rollout", Identity: name, Logger: silent, Generation: f.generation,
 	}))
 	r.clock = lease.Clock{Boot: func() time.Duration { return 0 }}
+	r.start()
 	ctx, stop := context.WithCancel(f.Context())
 	informers, stopInformers := context.WithCancel(context.Background())
 	r.stop = stop

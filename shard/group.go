@@ -134,7 +134,6 @@ func (g *Group) label(ctx context.Context, does string) context.Context {
 // run begins one membership after the other, until ctx or the handler's work ends.
 func (g *Group) run(ctx context.Context) {
 	defer close(g.done)
-	g.start()
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	background.Go(func() { g.follower.Run(g.label(following, "follower")) })

@@ -103,6 +103,7 @@ func (w *world) start(name, generation string, change ...func(*process)) *proces
 	}
 	p.Group = g
 	g.clock = lease.Clock{Boot: p.boot}
+	g.start()
 	ctx, stop := context.WithCancel(w.Context())
 	p.stop = stop
 	go g.run(ctx)

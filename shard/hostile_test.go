@@ -193,3 +193,16 @@ func TestS5_AMemberWhoseOnlyWorkerHangs(t *testing.T) {
 		}
 	})
 }
+
+// TestHealthRightAfterJoin reads the times of a group that has just begun, for the race detector.
+func TestHealthRightAfterJoin(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.start("a", "1")
+		for range 100 {
+			if h := a.Health(); h.State != Joining {
+				t.Errorf("the health is %+v", h)
+			}
+		}
+		w.covered(a)
+	})
+}
