@@ -63,7 +63,7 @@ type Health struct {
 	RunningCalls int             `json:"runningCalls"`
 	RunningFor   metav1.Duration `json:"runningFor,omitzero"`
 	// HungFor is the time for which no call has begun or ended, because all workers are in one, if a key
-	// waits; else 0. From ten minutes on it stays until a call ends.
+	// waits; else 0. With Options.Slots it stays from ten minutes on until a call ends.
 	HungFor metav1.Duration `json:"hungFor,omitzero"`
 	// Parked are up to ten keys that are held back until the caches show their writes, the
 	// longest first. ParkedKeys is the number of all such keys.
