@@ -135,6 +135,21 @@ func TestS1_RefusedWrites(t *testing.T) {
 	}
 }
 
+// TestS1_WritesWithoutAnAnswer count as refused ones, but one of them may have been the write that others
+// seem to have made.
+func TestS1_WritesWithoutAnAnswer(t *testing.T) {
+	r, at := Refusals{}.Unanswered(dawn).Unanswered(dawn.Add(20*time.Second)), dawn.Add(50*time.Second)
+	if !r.Pending() || !r.Says(at) || !r.Probes(at) {
+		t.Error("it does not count")
+	}
+	if err := r.End(at, true, true, time.Time{}); !errors.Is(err, ErrRefused) {
+		t.Errorf("once it has drained an entry: %v", err)
+	}
+	if err := r.End(at, true, false, dawn.Add(1)); err != nil {
+		t.Errorf("after another write: %v", err)
+	}
+}
+
 // TestS1_ProbesOfARefusedMember come after 1, 2, 4 and in the end every 30 s.
 func TestS1_ProbesOfARefusedMember(t *testing.T) {
 	r, at := Refusals{}, dawn
