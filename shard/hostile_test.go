@@ -206,3 +206,21 @@ func TestHealthRightAfterJoin(t *testing.T) {
 		w.covered(a)
 	})
 }
+
+// TestS2_AMapThatIsAheadOfTheLeases: the watch of b is late, and b reads the map after a conflict. The next
+// owner that it names was refused, in the Lease that b knows, and takes by now.
+func TestS2_AMapThatIsAheadOfTheLeases(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.server.Inject(by("b", "watch"), apisim.Stall(apisim.EachFrame, 300*time.Millisecond))
+		a, b, c := w.three()
+		refused := by("", "update")
+		refused.Name = "rollout"
+		refusal := w.server.Inject(refused, apisim.Refuse(http.StatusForbidden, 0))
+		d := w.start("d", "1")
+		time.Sleep(10 * time.Minute)
+		refusal.Lift()
+		time.Sleep(5 * time.Minute)
+		w.covered(a, b, c, d)
+		w.wantServing("once they are accepted", 51, 77, a, b, c, d)
+	})
+}

@@ -52,9 +52,10 @@ type entryTimes struct {
 
 // view is the last observed state of the group's Leases.
 type view struct {
-	version string // the newest version of all Leases
-	seen    bool   // the Leases were listed
-	members map[handover.ID]*observed
+	version  string // the newest version of all Leases
+	followed string // that of the last event or list: answers to writes and reads may be ahead of it
+	seen     bool   // the Leases were listed
+	members  map[handover.ID]*observed
 
 	table    *coordinationv1.Lease // the Lease with the map; nil without one
 	tableAt  time.Time             // when its present version was observed; own writes among them
@@ -101,7 +102,7 @@ func (g *Group) list(ctx context.Context) (version string, err error) {
 			g.observeLocked(name, nil, list.ResourceVersion)
 		}
 	}
-	g.view.seen, g.view.heard = true, g.now()
+	g.view.seen, g.view.heard, g.view.followed = true, g.now(), list.ResourceVersion
 	if isNewest {
 		g.view.version = list.ResourceVersion
 	}
@@ -205,10 +206,18 @@ func (g *Group) wrote(l *coordinationv1.Lease, before sending) {
 
 // hear puts the Lease of an event into the view.
 func (g *Group) hear(l *coordinationv1.Lease, deleted bool) {
-	g.mu.Lock()
-	g.view.heard = g.now()
-	g.mu.Unlock()
 	g.observe(l, deleted)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.view.heard, g.view.followed = g.now(), l.ResourceVersion
+}
+
+// isAhead reports whether the map is later than the Leases of other members in the view.
+func (g *Group) isAhead(table *coordinationv1.Lease) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	followed := g.view.followed
+	return followed != table.ResourceVersion && lease.IsOlder(followed, table.ResourceVersion)
 }
 
 // observe puts the Lease of an event, or of the answer to a write, into the view. A version that

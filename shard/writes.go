@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -244,6 +245,9 @@ func (m *membership) changeMap(l looked) *write {
 	if !m.isOwnTurn(l) {
 		v = withoutOrphans(v, m.member.Entries())
 	}
+	if m.group.isAhead(l.table) {
+		v = withoutRefusing(v, m.member.Entries())
+	}
 	entries, changed := m.member.Next(v)
 	next := handover.Map{Entries: entries, Controllers: l.contents.Controllers}
 	if v.Planner == m.id {
@@ -306,6 +310,20 @@ func withoutOrphans(v handover.View, entries []handover.Entry) handover.View {
 	v.Moves = slices.DeleteFunc(slices.Clone(v.Moves), func(move handover.Move) bool {
 		return entries[move.Entry].Owner == ""
 	})
+	return v
+}
+
+// withoutRefusing returns a view in which next owners that take nothing are left alone: the member that has
+// named one has seen a later Lease of it, which says that it takes.
+func withoutRefusing(v handover.View, entries []handover.Entry) handover.View {
+	peers := maps.Clone(v.Peers)
+	for _, e := range entries {
+		if p, ok := peers[e.Next]; ok && p.Standing == handover.Live && !p.Inherits() {
+			p.Standing = handover.Held
+			peers[e.Next] = p
+		}
+	}
+	v.Peers = peers
 	return v
 }
 
