@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"net/http"
@@ -288,4 +289,88 @@ func TestS3_WorkThatStandsStill(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestS5_CallsThatHangAreHungUntilOneEnds, also once the keys that waited for them have gone to others.
+func TestS5_CallsThatHangAreHungUntilOneEnds(t *testing.T) {
+	var release chan struct{}
+	inSlots(t, controller.ByNamespace, options{}, func(_ context.Context, r request) (controller.Result, error) {
+		if r.Key == "a/long" {
+			<-release
+		}
+		return controller.Result{}, nil
+	}, func(w *world, s *controller.Slots, _ *controller.Controller[*corev1.ConfigMap], _ *testTerm) {
+		release = make(chan struct{})
+		create(w, configMap("a", "long"))
+		synctest.Wait()
+		s.Serve(owned(slotsOf("a", "b")))
+		synctest.Wait()
+		create(w, configMap("b", "x"))
+		time.Sleep(11 * time.Minute)
+		if work := s.Work(); !work.Hung {
+			t.Errorf("it is not hung, and %v are late", work.Late)
+		}
+		s.Shut(slotsOf("b")) // the member gives
+		s.Drop(slotsOf("b"))
+		time.Sleep(time.Minute)
+		if work := s.Work(); !work.Hung || work.Late != slotsOf("a") {
+			t.Errorf("hung is %v, late are %v", work.Hung, work.Late)
+		}
+		close(release)
+		time.Sleep(10 * time.Second)
+		if work := s.Work(); work.Hung || !work.Late.IsEmpty() {
+			t.Errorf("after the end of the call, hung is %v, late are %v", work.Hung, work.Late)
+		}
+	})
+}
+
+// TestS5_AControllerThatIsNotRunIsLacking after a minute, so that other members take what needs it.
+func TestS5_AControllerThatIsNotRunIsLacking(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s := controller.NewSlots(controller.ByNamespace)
+		first := newController(w, options{Name: "first", Slots: s}, nothing)
+		second := newController(w, options{Name: "second", Slots: s}, nothing)
+		stop := start(w, first)
+		s.Begin(newTerm())
+		for range 50 {
+			if work := s.Work(); work.Started || len(work.Lacks) > 0 {
+				t.Fatalf("the work is %+v", work)
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(10 * time.Second)
+		if lacks := s.Work().Lacks; !slices.Equal(lacks, []string{"second"}) {
+			t.Errorf("it lacks %q", lacks)
+		}
+		stopSecond := start(w, second)
+		time.Sleep(time.Second)
+		if work := s.Work(); !work.Started || len(work.Lacks) > 0 {
+			t.Errorf("the work is %+v", work)
+		}
+		fatal(t, stop())
+		fatal(t, stopSecond())
+	})
+}
+
+// TestS2_ARunnerWhoseCallsRunOn is not handed over: what it does may be that of another owner.
+func TestS2_ARunnerWhoseCallsRunOn(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, r := controller.NewSlots(controller.ByUID), &canceled{ends: controller.ErrCallsRunning}
+		m, err := controller.NewManager(w.factory, controller.ManagerOptions{Slots: s, Guard: w.guard, Logger: discard})
+		fatal(t, err)
+		fatal(t, m.AddController(r))
+		stop := run(w, m)
+		s.Begin(newTerm())
+		fatal(t, s.Warm(w.ctx, slot.Of(slot.Count)))
+		lead(s, nil)
+		synctest.Wait()
+		s.Shut(slot.Of(slot.Count))
+		synctest.Wait()
+		if c := s.Calls(slot.Count); c.Running == 0 {
+			t.Errorf("the calls are %+v", c)
+		}
+		if err := stop(); !errors.Is(err, controller.ErrCallsRunning) {
+			t.Errorf("Run returns %v", err)
+		}
+	})
 }

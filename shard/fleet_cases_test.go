@@ -263,3 +263,32 @@ func TestS4_TheEndOfOneRunLeavesTheGroup(t *testing.T) {
 		}
 	})
 }
+
+// TestS5_AMemberWhoseOnlyWorkerHangs moves its slots once: it takes none before the call has ended, although
+// no key waits for it any more.
+func TestS5_AMemberWhoseOnlyWorkerHangs(t *testing.T) {
+	inOneFleet(t, fleetNamespaces, true, func(f *fleet) { // one for each slot
+		f.workers = 1
+		a, b := f.two(controller.ByNamespace)
+		for i := range f.objects {
+			if b.serves().Has(controller.ByNamespace.Of("", namespaceOf(i))) {
+				b.set(func(r *replica) { r.takes = 2 * time.Hour })
+				f.ask(i, 1)
+				break
+			}
+		}
+		time.Sleep(time.Second)
+		b.set(func(r *replica) { r.takes = 0 })
+		before := a.Map()
+		f.askAll(2)
+		time.Sleep(50 * time.Minute)
+		moves, most := 0, uint64(0)
+		for i, e := range a.Map() {
+			n := e.Epoch - before[i].Epoch
+			moves, most = moves+int(n), max(most, n)
+		}
+		if moves == 0 || most > 1 {
+			t.Errorf("%d moves, up to %d of a slot: %+v", moves, most, a.Health().Members)
+		}
+	})
+}

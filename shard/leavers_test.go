@@ -157,3 +157,26 @@ func TestS4_AllLeaveAtOnce(t *testing.T) {
 		w.wantBetween("the next start", w.covered(d), 0, 2*time.Second)
 	})
 }
+
+// TestS4_ALeaverWaitsWithoutHaste: its calls run on after the end of their contexts. It looks at them as
+// often as while slots move.
+func TestS4_ALeaverWaitsWithoutHaste(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.two()
+		called := a.calls()
+		a.call(called, forever)
+		a.set(func(p *process) { p.ignores = true })
+		a.stop()
+		time.Sleep(19 * time.Second)
+		a.set(func(p *process) { p.asked = 0 })
+		time.Sleep(5 * time.Second)
+		a.set(func(p *process) {
+			if n := p.asked / called.Len(); n > 2*int(5*time.Second/soon) {
+				t.Errorf("it has asked %d times for the calls of each slot in 5 s", n)
+			}
+		})
+		a.Wait() //nolint:errcheck // calls still run
+		time.Sleep(time.Minute)
+		w.covered(b)
+	})
+}

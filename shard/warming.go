@@ -13,9 +13,9 @@ import (
 )
 
 // warming has the calls of Warm of a membership. Slots that come share a call, so that they need one
-// list; those that are owned already do not wait for it, and neither do controllers. Of owned slots whose
-// call has failed, the next one has half of them: a slot that cannot be filled, as when the rights for a
-// namespace are missing, holds up no other for long.
+// list; those that are owned already do not wait for it, and neither do controllers. Of slots whose call has
+// failed, the next one has half: a slot that cannot be filled, as when the rights for a namespace are missing,
+// holds up no other for long.
 //
 //	wanted ─▶ a call ─▶ returned, and still wanted ─▶ filled, or wanted again
 //	                    └── not wanted meanwhile ────▶ dropped
@@ -27,9 +27,26 @@ type warming struct {
 	pageAt  time.Time // when a page of a list came last
 
 	failedLists, filledLists int // of entries that were to come
-	unfilled                 Set // owned entries whose last call has failed
-	failed                   Set // those of the last such call
+	unfilled                 Set // entries whose last call has failed
+	comes, owned             failed
 	failedCalls              int // in a row
+}
+
+// failed describes the last calls of a kind that have failed.
+type failed struct {
+	entries Set // of the last one
+	inRow   int
+}
+
+// divided is the number of failures in a row after which a member declines what comes: those of all slots,
+// of one half and of a part of the other one.
+const divided = 3
+
+func (m *membership) failedOf(w *warm) *failed {
+	if w.isOwned {
+		return &m.owned
+	}
+	return &m.comes
 }
 
 // warm is a call of Warm.
@@ -78,50 +95,48 @@ func (m *membership) dropNow() {
 
 // startWarms begins calls of Warm for what is wanted.
 func (m *membership) startWarms() {
-	var owned, again, comes Set
+	kinds := []*warm{{isOwned: true, isAgain: true}, {isOwned: true}, {isAgain: true}, {}}
 	for i := range m.wanted.Minus(m.filling).Minus(m.drops).Slots() {
-		isOwned := m.member.Phase(i) == handover.Filling
-		switch {
-		case i >= slot.Count:
+		isOwned, isAgain := m.member.Phase(i) == handover.Filling, m.unfilled.Has(i)
+		if i >= slot.Count {
 			m.startWarm(&warm{entries: slot.Of(i), isOwned: isOwned})
-		case isOwned && m.unfilled.Has(i):
-			again.Add(i)
-		case isOwned:
-			owned.Add(i)
-		default:
-			comes.Add(i)
+			continue
+		}
+		for _, k := range kinds {
+			if k.isOwned == isOwned && k.isAgain == isAgain {
+				k.entries.Add(i)
+			}
 		}
 	}
-	for _, w := range m.calls { // one list at a time of each kind
-		err, _ := w.result()
-		switch isHung := w.hasFailed && err == nil; {
-		case slotsOf(w.entries).IsEmpty():
-		case w.isAgain && !isHung:
-			again = Set{}
-		case w.isOwned && !w.hasFailed:
-			owned = Set{}
-		case !w.isOwned:
-			comes = Set{}
+	for _, k := range kinds {
+		if isBusy := slices.ContainsFunc(m.calls, k.waitsFor); k.entries.IsEmpty() || isBusy {
+			continue
 		}
+		if k.isAgain {
+			k.entries = m.partOf(k.entries, *m.failedOf(k))
+		}
+		m.startWarm(k)
 	}
-	if !again.IsEmpty() {
-		m.startWarm(&warm{entries: m.partOf(again), isOwned: true, isAgain: true})
+}
+
+// waitsFor reports whether a call of slots has to wait for another one: there is one list at a time of each kind.
+// Owned slots do not wait for a call that has failed, or hangs.
+func (w *warm) waitsFor(other *warm) bool {
+	if w.isOwned != other.isOwned || w.isAgain != other.isAgain || slotsOf(other.entries).IsEmpty() {
+		return false
 	}
-	if !owned.IsEmpty() {
-		m.startWarm(&warm{entries: owned, isOwned: true})
-	}
-	if !comes.IsEmpty() {
-		m.startWarm(&warm{entries: comes})
-	}
+	err, _ := other.result()
+	isHung := other.hasFailed && err == nil
+	return !w.isOwned || w.isAgain && !isHung || !other.hasFailed
 }
 
 // partOf returns those of the slots whose call has failed that the next one is to have: others than the last
 // one that has failed, if there are any, and half of them after a failure.
-func (m *membership) partOf(slots Set) (part Set) {
-	if others := slots.Minus(m.failed); !others.IsEmpty() {
+func (m *membership) partOf(slots Set, f failed) (part Set) {
+	if others := slots.Minus(f.entries); !others.IsEmpty() {
 		slots = others
 	}
-	if m.failedCalls == 0 {
+	if f.inRow == 0 {
 		return slots
 	}
 	numbers := slices.Collect(slots.Slots())
@@ -178,7 +193,7 @@ func (m *membership) noteWarmed(now time.Time) {
 		}
 		m.filling = m.filling.Minus(w.entries)
 		if err == nil {
-			m.failedCalls = 0
+			m.failedCalls, m.failedOf(w).inRow = 0, 0
 			m.filledLists++
 		}
 		for i := range w.entries.Minus(m.drops).Slots() {
@@ -193,24 +208,22 @@ func (m *membership) noteWarmed(now time.Time) {
 	})
 }
 
-// noteFailed counts a call that has failed: for what is to come, this member declines for a while;
-// what it owns, it gives away after a while.
+// noteFailed counts a call that has failed: what this member owns, it gives away after a while. What is to come
+// it declines for a while, once a list hangs or it is known that no part of the slots can be filled.
 func (m *membership) noteFailed(w *warm) {
+	f, entries := m.failedOf(w), w.entries.Minus(m.drops)
 	m.failedCalls++
+	f.entries, f.inRow = w.entries, f.inRow+1
 	comes := false
-	for i := range w.entries.Minus(m.drops).Slots() {
-		switch m.member.Phase(i) {
-		case handover.Warming:
-			comes = true
-		case handover.Filling:
+	for i := range entries.Slots() {
+		phase := m.member.Phase(i)
+		comes = comes || phase == handover.Warming
+		if phase == handover.Warming || phase == handover.Filling {
 			m.unfilled.Add(i)
 		}
 	}
-	if w.isOwned {
-		m.failed = w.entries
-	}
-	if comes {
-		m.failedLists++
+	if err, _ := w.result(); comes && (err == nil || entries.Len() == 1 || f.inRow >= divided) {
+		m.failedLists, f.inRow = m.failedLists+1, 0
 	}
 }
 
