@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/slot"
@@ -13,12 +14,15 @@ import (
 // canceled is a Runner that returns the error of its context.
 type canceled struct {
 	runnerOfTests
-	runs atomic.Int32
-	ends error // what RunTerm returns instead; nil is the error of the context
+	runs  atomic.Int32
+	ends  error // what RunTerm returns instead; nil is the error of the context
+	early bool  // RunTerm returns at once, without an error
 }
 
 func (r *canceled) RunTerm(ctx context.Context, _ controller.Term) error {
-	r.runs.Add(1)
+	if r.runs.Add(1); r.early {
+		return nil
+	}
 	<-ctx.Done()
 	if r.ends != nil {
 		return r.ends
@@ -51,6 +55,25 @@ func TestS2_ARunnerThatReturnsTheErrorOfItsContext(t *testing.T) {
 			}
 			s.Unshut(slot.Of(slot.Count))
 			synctest.Wait()
+		}
+		fatal(t, stop())
+	})
+}
+
+// TestARunnerThatEndsByItself is run again, each second.
+func TestARunnerThatEndsByItself(t *testing.T) {
+	inWorld(t, func(w *world) {
+		s, r := controller.NewSlots(controller.ByUID), &canceled{early: true}
+		m, err := controller.NewManager(w.factory, controller.ManagerOptions{Slots: s, Guard: w.guard, Logger: discard})
+		fatal(t, err)
+		fatal(t, m.AddController(r))
+		stop := run(w, m)
+		s.Begin(newTerm())
+		fatal(t, s.Warm(w.ctx, slot.Of(slot.Count)))
+		lead(s, nil)
+		time.Sleep(time.Minute)
+		if got := r.runs.Load(); got < 30 || got > 70 {
+			t.Errorf("it was run %d times in a minute", got)
 		}
 		fatal(t, stop())
 	})

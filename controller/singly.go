@@ -62,8 +62,11 @@ func (f *foreign) RunTerm(ctx context.Context, _ Term) error {
 			if err = f.Runner.RunTerm(c.ctx, term); errors.Is(err, ErrCallsRunning) {
 				break // the call has not ended, so that nobody else runs it
 			}
-			if c.ctx.Err() != nil || term.Err() != nil {
+			switch {
+			case c.ctx.Err() != nil || term.Err() != nil:
 				err = nil // it ended with its entry, or with the term
+			case err == nil:
+				pause(lasting) // it ended by itself
 			}
 			f.t.end(c)
 		}

@@ -174,3 +174,23 @@ func TestS1_AMapOfALaterFormatEndsItsMembers(t *testing.T) {
 		}
 	})
 }
+
+// TestS1_AMapOfALaterFormatInALeaseOfAnElection is not made anew, once the election is over.
+func TestS1_AMapOfALaterFormatInALeaseOfAnElection(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.start("a", "1")
+		w.covered(a)
+		a.leave()
+		w.write("rollout", func(l *coordinationv1.Lease) {
+			l.Annotations[entriesAnnotation] = "2 x"
+			l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds = new("candidate"), new(int32(15))
+		})
+		b := w.start("b", "1")
+		if err := b.Wait(); !errors.Is(err, handover.ErrFormat) {
+			t.Errorf("b ended with %v", err)
+		}
+		if text := w.lease("rollout").Annotations[entriesAnnotation]; text != "2 x" {
+			t.Errorf("the map is %.40q", text)
+		}
+	})
+}

@@ -215,7 +215,12 @@ func (m *membership) createMap(l looked) *write {
 	if !handover.MayMake(l.now.Add(-m.turnToMake(l)), l.first, l.last) {
 		return nil
 	}
-	c, err := handover.Decode(made.Annotations[entriesAnnotation])
+	text := made.Annotations[entriesAnnotation]
+	c, err := handover.Decode(text)
+	if text != "" && errors.Is(err, handover.ErrFormat) {
+		m.term.End(err)
+		return nil
+	}
 	if err != nil { // an election that has had the Lease leaves the map: its epochs go on
 		c = handover.Map{Entries: make([]handover.Entry, slot.Count)}
 	}

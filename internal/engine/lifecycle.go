@@ -11,7 +11,8 @@ import (
 //	new ──Claim──▶ running ──context, end──▶ ending ──finish──▶ ended
 //	 └───────────end──────────────────────────▶┘
 //
-// Outlast makes the run go on after its context, but not after end. It is apart from the collection, so that waiting for the end does not hold the cache.
+// Outlast makes the run go on after its context, but not after end. The lifecycle is apart from the collection, so
+// that waiting for the end does not hold the cache.
 type Lifecycle struct {
 	mu       sync.Mutex              // guards the rest; no other lock is taken under it
 	name     string                  // of the collection
@@ -59,6 +60,9 @@ func (l *Lifecycle) Claim(term context.Context) (context.Context, error) {
 	}
 	l.term = term
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(term))
+	if l.hasExpiredLocked() { // at once: a run whose context has ended asks the server for nothing
+		l.cancel(context.Cause(term))
+	}
 	l.unwatch = append(l.unwatch, context.AfterFunc(term, l.expire))
 	return l.ctx, nil
 }

@@ -101,3 +101,18 @@ func TestOutlastAfterTheEnd(t *testing.T) {
 		t.Error("something waits for the end of a context")
 	}
 }
+
+// TestClaimWithAContextThatHasEnded ends the run at once, unless it outlasts the context.
+func TestClaimWithAContextThatHasEnded(t *testing.T) {
+	for range 100 {
+		ended, cancel := context.WithCancel(t.Context())
+		cancel()
+		l, lasting := newLifecycle("pods"), newLifecycle("pods")
+		lasting.Outlast(t.Context())
+		for want, l := range map[error]*Lifecycle{context.Canceled: l, nil: lasting} {
+			if ctx, err := l.Claim(ended); err != nil || ctx.Err() != want {
+				t.Fatalf("the context has the error %v, want %v; %v", ctx.Err(), want, err)
+			}
+		}
+	}
+}
