@@ -202,6 +202,7 @@ func (r *run[T]) open(w *opening) {
 				held = held.Union(r.c.slotsOf(r.c.heldUpBy(u)))
 			}
 		}
+		r.weigh(w.entries.Minus(held))
 		opened, others := t.reach(w, w.entries.Minus(held))
 		r.callMoved(opened)
 		if !others || !pause(r.ctx) {
@@ -211,15 +212,29 @@ func (r *run[T]) open(w *opening) {
 	}
 }
 
+// weigh counts the objects of entries that are about to open, so that their weights are known as soon as they are
+// open.
+func (r *run[T]) weigh(entries slot.Set) {
+	var objects [slot.Entries]int
+	for key := range r.c.primary.Lister().All() {
+		if n, ok := r.c.slotOf(r, key); ok {
+			objects[n]++
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := range entries.Slots() {
+		r.surveyed.objects[n] = objects[n]
+	}
+}
+
 // callMoved calls each key of entries that have been opened.
 func (r *run[T]) callMoved(opened slot.Set) {
 	if opened.IsEmpty() {
 		return
 	}
-	var objects [slot.Entries]int
 	add := func(key string) {
 		if n, ok := r.c.slotOf(r, key); ok && opened.Has(n) {
-			objects[n]++
 			r.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Moved}})
 			r.queue.Wake(key)
 		}
@@ -227,11 +242,6 @@ func (r *run[T]) callMoved(opened slot.Set) {
 	for key := range r.c.primary.Lister().All() {
 		add(key)
 	}
-	r.mu.Lock()
-	for n := range opened.Slots() {
-		r.surveyed.objects[n] = objects[n]
-	}
-	r.mu.Unlock()
 	for _, key := range r.lives.gone() { // of entries that are served again
 		if _, _, cached := r.c.all()[0].Cached(key); !cached {
 			add(key)

@@ -292,3 +292,22 @@ func TestS5_AMemberWhoseOnlyWorkerHangs(t *testing.T) {
 		}
 	})
 }
+
+// TestS5_OpenSlotsAreSaidAtOnce, with the weights that the plan needs: not five seconds later, with the next
+// renewal.
+func TestS5_OpenSlotsAreSaidAtOnce(t *testing.T) {
+	for range 5 {
+		inOneFleet(t, 96, true, func(f *fleet) {
+			a := f.join("a", controller.ByNamespace)
+			f.served(a)
+			time.Sleep(looks)
+			weights := uint64(0)
+			for _, e := range a.Map() {
+				weights += uint64(e.Weight)
+			}
+			if h := a.Health(); h.Covered != 1 || weights < uint64(objectWeight*f.objects) {
+				t.Errorf("%v of the slots are covered, and the weight is %d: %s", h.Covered, weights, h.NotReady)
+			}
+		})
+	}
+}

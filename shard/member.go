@@ -254,9 +254,7 @@ func (m *membership) observeWork(now time.Time) {
 		if own < 0 || m.member.Phase(i) != handover.Reaching || !m.work.Ready.Has(own) {
 			continue
 		}
-		if m.member.Opened(i, e.Epoch); m.member.Phase(i) == handover.Open {
-			notify(m.soon) // the renewal says so
-		}
+		m.member.Opened(i, e.Epoch)
 	}
 }
 
@@ -404,8 +402,11 @@ func (m *membership) publish() {
 		g.view.changes++
 	}
 	g.mu.Unlock()
+	hasOpened := !s.open.Minus(before.open).IsEmpty()
+	if before.state != s.state || before.refused != s.refused || before.mapUID != s.mapUID || hasOpened {
+		notify(m.soon) // the renewal says so, with the weights
+	}
 	if before.state != s.state || before.refused != s.refused || before.mapUID != s.mapUID {
-		notify(m.soon)
 		notify(g.changed) // the plan looks at it, too
 	}
 	if before.state != s.state && before.mapUID != "" {
