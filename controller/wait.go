@@ -54,7 +54,9 @@ func (c *Controller[T]) WaitUntilReconciled(ctx context.Context, key, version st
 }
 
 func (c *Controller[T]) isReconciled(key, version string) bool {
-	r := c.running.Load()
+	c.mu.Lock()
+	r := c.running
+	c.mu.Unlock()
 	if r == nil {
 		return false
 	}

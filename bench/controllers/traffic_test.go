@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -192,13 +193,13 @@ func shardedMain(
 	if err := manager.AddController(c); err != nil {
 		return err
 	}
-	_, err = shard.Join(ctx, config, slots, shard.Options{
+	group, err := shard.Join(ctx, config, slots, shard.Options{
 		Namespace: opsNamespace, Name: leaseName, Identity: name, Logger: silent,
 	})
 	if err != nil {
 		return err
 	}
-	return manager.Run(ctx)
+	return errors.Join(manager.Run(ctx), group.Wait())
 }
 
 // count counts the requests of a replica, and the bytes of their answers.

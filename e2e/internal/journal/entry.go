@@ -25,10 +25,8 @@ const (
 	// Renew: a write of the own Lease is sent, with Number. Renewed: it has succeeded.
 	Renew   Kind = "renew"
 	Renewed Kind = "renewed"
-	// Warm: the slots of Epochs, whose values are 0, are to be served later. Serve: the slots of Epochs are
-	// served. Drain: no more calls begin for them. Drained: none
-	// runs, and the slots may be given away. After a drain that is given up, Serve comes again.
-	Warm    Kind = "warm"
+	// Serve: the slots of Epochs are served. Drain: no more calls begin for them. Drained: none
+	// runs, and the slots may be given away. After a drain that fails, Serve comes again.
 	Serve   Kind = "serve"
 	Drain   Kind = "drain"
 	Drained Kind = "drained"
@@ -103,12 +101,10 @@ type Process struct {
 	serving slot.Set
 }
 
-// Fault is a time in which a process cannot do its work. To is 0 if that never ends. With IsHeard its requests
-// reach the server, and their answers are lost.
+// Fault is a time in which a process cannot do its work. To is 0 if that never ends.
 type Fault struct {
 	Kind     string
 	From, To time.Duration
-	IsHeard  bool
 }
 
 // NewProcess returns a process whose journal is at a path.
@@ -150,10 +146,9 @@ func (p *Process) follow(e Entry) {
 		p.serving = slot.Set{}
 	}
 	for n := range e.Epochs {
-		switch e.Kind {
-		case Serve:
+		if e.Kind == Serve {
 			p.serving.Add(n)
-		case Drain, Drained:
+		} else {
 			p.serving.Remove(n)
 		}
 	}

@@ -1,0 +1,5 @@
+package shard
+
+import "github.com/tidings-go/tidings/controller"
+
+var _ controller.Term = (*Term)(nil)
