@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,6 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	clientgo "k8s.io/client-go/tools/cache"
@@ -60,13 +64,18 @@ const (
 // pair runs both informers on one server.
 type pair struct {
 	writer
-	manner   manner
-	theirs   *subject
-	ours     *subject
-	seed     uint64
-	handlers int
-	byHand   bool // the program has written to the caches
-	change   clientgo.TransformFunc
+	manner manner
+	theirs *subject
+	ours   *subject
+	seed   uint64
+	// namespace and selector are what the informers select.
+	namespace string
+	selector  labels.Selector
+	handlers  int
+	byHand    bool // the program has written to the caches
+	change    clientgo.TransformFunc
+	// arriving is locked while what the server sends does not arrive yet.
+	arriving sync.RWMutex
 	// versionless reports whether the cached objects have no version: client-go takes each of their
 	// updates for a resync.
 	versionless bool
@@ -138,12 +147,15 @@ func (p *pair) start() {
 func (p *pair) makeInformers() {
 	config := p.server.Config()
 	config.QPS = -1
+	config.Wrap(func(to http.RoundTripper) http.RoundTripper { return heldBack{to, &p.arriving} })
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	selector := []string{"", "", "n!=3"}[p.random.IntN(3)]
-	namespace := []string{"", "", "a"}[p.random.IntN(3)]
+	p.selector, err = labels.Parse(selector)
+	must(p.t, err)
+	p.namespace = []string{"", "", "a"}[p.random.IntN(3)]
 	o := clientgo.SharedIndexInformerOptions{Indexers: clientgo.Indexers{
 		clientgo.NamespaceIndex: clientgo.MetaNamespaceIndexFunc,
 		"n":                     func(obj any) ([]string, error) { return []string{labelOf(obj)}, nil },
@@ -154,9 +166,9 @@ func (p *pair) makeInformers() {
 	}
 	transform, what := p.transform()
 	p.change = transform
-	p.note("informers of namespace %q, labels %q, resync %v, %s", namespace, selector, o.ResyncPeriod, what)
+	p.note("informers of namespace %q, labels %q, resync %v, %s", p.namespace, selector, o.ResyncPeriod, what)
 	makeOne := func(newInformer func(clientgo.ListerWatcher, *corev1.ConfigMap) clientgo.SharedIndexInformer) *subject {
-		lw := clientgo.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", namespace, func(o *metav1.ListOptions) { o.LabelSelector = selector })
+		lw := clientgo.NewFilteredListWatchFromClient(client.CoreV1().RESTClient(), "configmaps", p.namespace, func(o *metav1.ListOptions) { o.LabelSelector = selector })
 		s := &subject{informer: newInformer(lw, &corev1.ConfigMap{}), done: make(chan struct{})}
 		if transform != nil {
 			if err := s.informer.SetTransform(transform); err != nil {
@@ -257,20 +269,23 @@ func (p *pair) step() {
 }
 
 // writeByHand writes to both caches as the program does: the answer of a write of its own, which
-// somebody else has followed or not, another state under the same version, or a delete. Events that
-// neither has received yet come afterwards.
+// somebody else has followed or not, another state under the same version, or a delete. The events
+// of what happened before arrive afterwards.
 func (p *pair) writeByHand() {
 	p.settle()
-	objects := p.list()
+	objects := p.writable()
 	if len(objects) == 0 {
 		return
 	}
+	p.arriving.Lock()
+	defer p.arriving.Unlock()
 	m := objects[p.random.IntN(len(objects))]
 	way := p.random.IntN(5)
 	p.byHand = true
 	p.note("by hand, way %d, %s", way, keyOf(m))
 	change := func() *corev1.ConfigMap {
-		m.Labels = map[string]string{"n": strconv.Itoa(p.random.IntN(5))}
+		n, _ := strconv.Atoi(labelOf(m))
+		m.Labels = map[string]string{"n": strconv.Itoa((n + 1 + p.random.IntN(4)) % 5)}
 		made, err := p.server.Update(p.t.Context(), m)
 		must(p.t, err)
 		m = made.(*corev1.ConfigMap).DeepCopy()
@@ -303,7 +318,7 @@ func (p *pair) writeByHand() {
 		}
 	case 2: // the answer of a create
 		p.createNext()
-		all := p.list()
+		all := p.writable()
 		mine := all[p.random.IntN(len(all))]
 		store(func(s clientgo.Store) error { return s.Add(cached(mine)) })
 	case 3:
@@ -319,6 +334,42 @@ func (p *pair) writeByHand() {
 		store(func(s clientgo.Store) error { return s.Update(cached(other)) })
 		change()
 	}
+}
+
+// heldBack is a transport that holds back what arrives while the lock is held.
+type heldBack struct {
+	http.RoundTripper
+	arriving *sync.RWMutex
+}
+
+func (h heldBack) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := h.RoundTripper.RoundTrip(r)
+	if err == nil {
+		answer.Body = heldBody{answer.Body, h.arriving}
+	}
+	return answer, err
+}
+
+// heldBody is the body of an answer of a [heldBack].
+type heldBody struct {
+	io.ReadCloser
+	arriving *sync.RWMutex
+}
+
+func (b heldBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	b.arriving.RLock()
+	defer b.arriving.RUnlock()
+	return n, err
+}
+
+// writable returns the objects that writeByHand may write to the caches. In a rough schedule these are
+// those that the informers select: others would be cached until the next list, and only
+// client-go lists again.
+func (p *pair) writable() []*corev1.ConfigMap {
+	return slices.DeleteFunc(p.list(), func(m *corev1.ConfigMap) bool {
+		return p.manner == rough && (p.namespace != "" && m.Namespace != p.namespace || !p.selector.Matches(labels.Set(m.Labels)))
+	})
 }
 
 // settle waits until both have caught up: in virtual time, longer than any wait after a failure.
@@ -343,7 +394,8 @@ func (p *pair) expire() {
 	p.server.SetAvailable(false)
 	p.server.CutConnections()
 	synctest.Wait()
-	for range p.random.IntN(5) {
+	p.createNext() // some writes change nothing
+	for range p.random.IntN(4) {
 		p.write()
 	}
 	p.server.Compact()
