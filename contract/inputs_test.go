@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"sync/atomic"
 	"time"
 
@@ -141,6 +142,7 @@ var inputs = map[string]input{
 	"controller/guard.Options": {new(controller.GuardOptions), func(b *bubble, o any) error {
 		return b.reconcile(calm, *o.(*controller.GuardOptions), nil)
 	}},
+	"controller.ManagerOptions":   {&controller.ManagerOptions{Logger: discard}, useManager},
 	"controller/election.Options": {&election.Options{Namespace: "ops", Name: "test", Identity: "x", Logger: discard}, useElection},
 	"shard.Options":               {&shard.Options{Namespace: "ops", Name: "test", Identity: "x", Logger: discard}, useGroup},
 }
@@ -201,6 +203,31 @@ func ended(ctx context.Context, err error) error {
 		return nil
 	}
 	return err
+}
+
+func useManager(b *bubble, o any) error {
+	b.must(b.start(apisim.Options{}))
+	factory, err := tidings.NewFactory(b.server.Config(), tidings.FactoryOptions{Logger: discard})
+	b.must(err)
+	m, err := controller.NewManager(factory, *o.(*controller.ManagerOptions))
+	if err != nil {
+		return err
+	}
+	informer, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{})
+	b.must(err)
+	c, err := controller.New(informer, controller.Options[*corev1.ConfigMap]{Name: "test", Logger: discard},
+		func(context.Context, request) (controller.Result, error) { return controller.Result{}, nil })
+	b.must(err)
+	b.must(m.AddController(c))
+	time.AfterFunc(30*time.Second, func() {
+		answer := httptest.NewRecorder()
+		m.Handler().ServeHTTP(answer, httptest.NewRequest("GET", "/livez", nil))
+		if answer.Code != http.StatusOK {
+			b.Errorf("/livez answers %d: %s", answer.Code, answer.Body)
+		}
+	})
+	b.run(time.Minute, func(ctx context.Context) error { return ended(ctx, m.Run(ctx)) })
+	return nil
 }
 
 func useElection(b *bubble, o any) error {

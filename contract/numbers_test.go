@@ -188,6 +188,7 @@ var notTried = map[string]string{
 	"health.Handler":                              "figures",
 	"health.Informer":                             "figures",
 	"health.Watch":                                "figures",
+	"controller.Slots.Calls(entry)":               "an entry of a group: the group alone calls it",
 	"shard.Entry":                                 "figures",
 	"shard.Health":                                "figures",
 	"shard.MemberHealth":                          "figures",

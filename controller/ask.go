@@ -68,7 +68,7 @@ func (r *run[T]) askAbout(ctx context.Context, key string) {
 
 // hasLeft reports whether an object that the informer deleted still exists: it has left the
 // selection, or its namespace is no longer one of the informer's.
-func (r *run[T]) hasLeft(last metav1.Object) (bool, error) {
+func (r *run[T]) hasLeft(ctx context.Context, last metav1.Object) (bool, error) {
 	primary := r.c.all()[0]
 	if _, held := primary.Reached(last.GetNamespace()); !held {
 		return true, nil
@@ -76,7 +76,7 @@ func (r *run[T]) hasLeft(last metav1.Object) (bool, error) {
 	if !primary.Selects() {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(r.calls, askAfter)
+	ctx, cancel := context.WithTimeout(ctx, askAfter)
 	defer cancel()
 	return r.c.o.Guard.Exists(ctx, primary.resource(), last)
 }

@@ -28,8 +28,12 @@ var (
 // calling is a key that is with a worker. It keeps the changes that lead to another call until
 // the call has ended: only then is it known which of them the call itself made.
 type calling struct {
-	run  any // that of the worker
-	slot int // with Options.Slots, that of the object
+	run any             // that of the worker
+	ctx context.Context // of the call
+	// In a group: the entry of the object, the beginning of the call, and what ends its context.
+	slot  int
+	began time.Time
+	abort context.CancelCauseFunc
 
 	mu      sync.Mutex // guards the rest
 	changes []change
@@ -101,7 +105,7 @@ func (r *run[T]) step(n int, item queue.Item[why]) {
 
 // process makes a call, if it may begin.
 func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
-	current := &calling{run: r, slot: noSlot}
+	current := &calling{run: r, ctx: r.calls, slot: noSlot}
 	if _, running := r.c.callings.LoadOrStore(item.Key, current); running {
 		return queue.Outcome{Result: queue.Park} // a call of an earlier run has not returned yet
 	}
@@ -115,12 +119,11 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 	if r.ctx.Err() != nil || r.isHeldUp(item.Key) || r.isTermOver() {
 		return queue.Outcome{Result: queue.Park}
 	}
-	if slots := r.c.slots.Load(); slots != nil {
-		var served bool
-		if current.slot, served = r.enter(item.Key); !served {
-			return r.leaveOut(item.Key)
+	if t := r.c.slots.Load(); t != nil {
+		if begun, otherwise := r.enter(item.Key, current); !begun {
+			return otherwise
 		}
-		defer slots.end(current.slot)
+		defer t.end(current)
 	}
 	parked, unshown := r.barrier.hold(item.Key)
 	if parked {
@@ -149,7 +152,7 @@ func (r *run[T]) processObject(item queue.Item[why], unshown bool, current *call
 	case laterEnd:
 		return queue.Outcome{Result: queue.Park}
 	case theEnd:
-		left, err := r.hasLeft(object)
+		left, err := r.hasLeft(current.ctx, object)
 		if err != nil {
 			return r.outcome(item, Result{}, err)
 		}
@@ -160,7 +163,6 @@ func (r *run[T]) processObject(item queue.Item[why], unshown bool, current *call
 		r.c.count(func(h *Health) { h.Loops++ })
 	}
 	current.lag = r.lagOf(item.Key, item.Failures)
-	r.countLoad(current.slot, item.Reasons)
 	return r.call(item, request, lister, current)
 }
 
@@ -199,7 +201,11 @@ func (r *run[T]) reasons(whys []queue.Counted[why]) []Reason {
 func (r *run[T]) call(
 	item queue.Item[why], request Request[T], primary tidings.Lister[T], current *calling,
 ) (outcome queue.Outcome) {
-	ctx, endSpan := r.startSpan(r.calls, request)
+	t := r.c.slots.Load()
+	if t != nil {
+		t.note(current.slot, nil)
+	}
+	ctx, endSpan := r.startSpan(current.ctx, request)
 	cancel := context.CancelFunc(func() {})
 	if d := r.c.o.Timeout; d > 0 {
 		ctx, cancel = context.WithTimeoutCause(ctx, d, errTimeout)
@@ -231,6 +237,9 @@ func (r *run[T]) call(
 		var writes []guard.Write
 		if guarded != nil {
 			writes = guarded.End()
+		}
+		if t != nil {
+			t.note(current.slot, writes)
 		}
 		r.noteWrites(item.Key, began, current.loops, writes)
 		r.addAll(item.Key, current.end(func(came []change) {

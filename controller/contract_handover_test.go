@@ -84,8 +84,6 @@ func TestS2_ASlotIsHeldUntilItsHandOverShows(t *testing.T) {
 		if got := slices.Compact(log.take()); !slices.Equal(got, []string{"2"}) {
 			t.Errorf("calls: %q", got)
 		}
-		_, err := s.Drain(w.ctx, slotsOf("a", "b"))
-		fatal(t, err)
 		fatal(t, stop())
 	})
 }

@@ -62,7 +62,7 @@ func TestS5_ASlotIsJudgedByTheNamespacesInIt(t *testing.T) {
 			inOrder := func(d time.Duration) {
 				time.Sleep(d)
 				synctest.Wait()
-				if got, _ := s.Report(); got != want[step] {
+				if got := s.Work().Ready; got != want[step] {
 					t.Errorf("%s, step %d: in order are %v, want %v", by, step, got, want[step])
 				}
 				step++
@@ -78,8 +78,6 @@ func TestS5_ASlotIsJudgedByTheNamespacesInIt(t *testing.T) {
 			liftA()
 			inOrder(10 * time.Minute)
 			term.end(errors.New("the test is over"))
-			_, err := s.Drain(w.ctx, slot.All())
-			fatal(t, err)
 			fatal(t, stop())
 		})
 	}
@@ -101,14 +99,12 @@ func TestS5_AWatchThatRunsHasEndedTheFailures(t *testing.T) {
 		lift()
 		for n := range 120 {
 			time.Sleep(time.Second)
-			if got, _ := s.Report(); got != slotsOf("b") {
+			if got := s.Work().Ready; got != slotsOf("b") {
 				t.Errorf("after %d s in order are %v", n, got)
 				break
 			}
 		}
 		term.end(errors.New("the test is over"))
-		_, err := s.Drain(w.ctx, slot.All())
-		fatal(t, err)
 		fatal(t, stop())
 	})
 }
@@ -136,13 +132,12 @@ func TestC14_AnAddedNamespaceHoldsUpItsOwnKeysAlone(t *testing.T) {
 			s.Serve(owned(slot.All()))
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if got, _ := s.Report(); got != want {
+			if got := s.Work().Ready; got != want {
 				t.Errorf("in order are %v, want %v", got, want)
 			}
 			return func() {
 				term.end(errors.New("the membership is over"))
-				_, err := s.Drain(w.ctx, slot.All())
-				fatal(t, err)
+				s.Drop(slot.All())
 			}
 		}
 		end := membership(slot.All())
@@ -154,7 +149,7 @@ func TestC14_AnAddedNamespaceHoldsUpItsOwnKeysAlone(t *testing.T) {
 		c.Enqueue("a/x")
 		c.Enqueue("c/z")
 		log.expect(t, "a/x")
-		if got, want := func() slot.Set { got, _ := s.Report(); return got }(), slot.All().Minus(slotsOf("c")); got != want {
+		if got, want := s.Work().Ready, slot.All().Minus(slotsOf("c")); got != want {
 			t.Errorf("in order are %v, want %v", got, want)
 		}
 		end()

@@ -37,7 +37,8 @@ type Controller[T tidings.Object] struct {
 	primary   *tidings.Informer[T]
 	succeeded broadcast
 	barrier   *barrier[T]
-	slots     atomic.Pointer[slotCalls] // nil without a group
+	slots     atomic.Pointer[entries] // nil without a group
+	running   atomic.Pointer[run[T]]  // nil without a run; written under mu
 	// callings has the *calling of each key that is with a worker. A worker may be of an earlier
 	// run, if its call did not return in time.
 	callings sync.Map
@@ -62,11 +63,8 @@ type Controller[T tidings.Object] struct {
 
 	mu      sync.Mutex // guards the rest, and changes of followers
 	numbers uint32     // the number of the next follower
-	running *run[T]
 	workers int
 	last    error // the error of the last run; nil while one runs
-	// takesPart reports whether Run waits for memberships of the group, or runs in one.
-	takesPart bool
 }
 
 // New returns a controller of the objects of an informer. It does nothing before Run. The
@@ -105,7 +103,7 @@ func New[T tidings.Object](
 		return fail(err)
 	}
 	if o.Slots != nil {
-		c.slots.Store(&slotCalls{group: o.Slots, whole: noSlot})
+		c.slots.Store(&entries{group: o.Slots, whole: noSlot})
 	}
 	for _, s := range o.Secondaries {
 		if err := c.AddSecondary(s); err != nil {
@@ -132,10 +130,7 @@ func (c *Controller[T]) AddSecondary(s Secondary[T]) error {
 	if err != nil {
 		return fmt.Errorf("controller %q: %w", c.o.Name, err)
 	}
-	c.mu.Lock()
-	r := c.running
-	c.mu.Unlock()
-	if r != nil {
+	if r := c.running.Load(); r != nil {
 		r.followLate(f)
 	}
 	return nil
@@ -172,6 +167,9 @@ func (c *Controller[T]) follow(f *follower[T]) error {
 	c.numbers++
 	followers := append(slices.Clone(*c.followers.Load()), f)
 	c.followers.Store(&followers)
+	if t := c.slots.Load(); t != nil {
+		t.group.prolong(f)
+	}
 	return nil
 }
 
@@ -195,9 +193,9 @@ func (c *Controller[T]) RemoveSecondary(informer any) error {
 		}
 		f.remove()
 		wake := c.barrier.forget(f)
-		if c.running != nil {
-			c.running.unfollow(f)
-			c.running.wake(wake)
+		if r := c.running.Load(); r != nil {
+			r.unfollow(f)
+			r.wake(wake)
 		}
 	}
 	return nil
@@ -208,8 +206,8 @@ func (c *Controller[T]) RemoveSecondary(informer any) error {
 func (c *Controller[T]) Enqueue(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.running != nil && c.running.isServed(key) {
-		c.running.queue.Requeue(key)
+	if r := c.running.Load(); r != nil && r.isServed(key) {
+		r.queue.Requeue(key)
 	}
 }
 
@@ -221,8 +219,8 @@ func (c *Controller[T]) SetWorkers(n int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.workers = n
-	if c.running != nil {
-		c.running.setWorkers(n)
+	if r := c.running.Load(); r != nil {
+		r.setWorkers(n)
 	}
 	return nil
 }
@@ -233,9 +231,9 @@ func (c *Controller[T]) SetWorkers(n int) error {
 // with their keys. Run returns an error that is tidings.ErrStopped when an informer stops, and
 // may be called again after it has returned.
 //
-// With Options.Slots, calls begin when this process is a member of the group and serves slots. After
-// the end of ctx, Run goes on for up to 30 seconds until the group has taken the slots: end the
-// context of the group before, or with it.
+// With Options.Slots, calls begin when this process is a member of the group and serves slots. The
+// end of ctx makes the process leave the group. Until it has, calls and the informers of the
+// controller go on, and then Run returns, with the error of the group if it has none of its own.
 func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, nil) }
 
 // RunTerm is Run within a term: it also ends with the term. Then the contexts of calls end at
@@ -281,28 +279,31 @@ func (c *Controller[T]) follows(informer any) bool {
 func (c *Controller[T]) begin(ctx context.Context, term Term) (*run[T], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.running != nil {
+	if c.running.Load() != nil {
 		return nil, ErrRunning
 	}
 	c.barrier.restart()
-	c.closeSlots()
-	c.running, c.last = newRun(ctx, c, term), nil
-	return c.running, nil
+	c.restartEntries()
+	r := newRun(ctx, c, term)
+	c.running.Store(r)
+	c.last = nil
+	return r, nil
 }
 
 func (c *Controller[T]) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	dropped := uint64(bandsOf(c.running.queue.Stats()).Sum())
+	dropped := uint64(bandsOf(c.running.Load().queue.Stats()).Sum())
 	c.count(func(h *Health) { h.Added += dropped })
-	c.running, c.last = nil, err
-	c.closeSlots()
+	c.running.Store(nil)
+	c.last = err
+	c.restartEntries()
 }
 
-// closeSlots closes all slots, at the beginning and at the end of a run.
-func (c *Controller[T]) closeSlots() {
-	if s := c.slots.Load(); s != nil {
-		s.reset()
+// restartEntries is called at the beginning and at the end of a run.
+func (c *Controller[T]) restartEntries() {
+	if t := c.slots.Load(); t != nil {
+		t.restart()
 	}
 }
 
@@ -310,7 +311,7 @@ func (c *Controller[T]) closeSlots() {
 func (c *Controller[T]) wake(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.running != nil {
-		c.running.queue.Wake(key)
+	if r := c.running.Load(); r != nil {
+		r.queue.Wake(key)
 	}
 }

@@ -52,24 +52,30 @@
 // With Options.Slots, a run of a controller is one membership of a group (package shard), which gives
 // slots of objects to the process and takes them:
 //
-//		Serve ─▶ expected ──the caches have the versions──▶ open ──Drain──▶ closed ──Drop──▶ forgotten
-//		             ▲                                                         │
-//		             └────────────────────────── Serve ────────────────────────┘
+//		       Serve             the caches have the versions
+//		left ─────────▶ waiting ───────────────────────────────▶ open ──Drop──▶ left
+//		                Shut, Unshut                             Shut, Unshut
 //
 //	 1. Keys of open slots alone are queued and called. Informers with Slots.Held have the objects of
 //	    the slots that this process serves or is to serve, others all objects.
 //	 2. A slot opens when the caches have reached the versions that its last owner has left; after a
 //	    crash, those of the server. The waits are bounded as at the beginning of a term. Then each key is
 //	    called once.
-//	 3. A drain prevents further calls, waits for those that run, and then until the barrier holds no
-//	    key of the slots back. It leaves the newest versions at which own writes to the slots showed,
-//	    or for which the caches had to wait.
-//	 4. A closed slot keeps its keys, failures and ends of objects, and goes on with them if it is
-//	    served again. Drop forgets them: an end whose call had not succeeded is then left to
-//	    finalizers. Writes that do not show stay in the barrier until they do.
+//	 3. While a slot is shut, no call begins, and keys that become due are parked. The group asks again and
+//	    again whether calls run, whether the server may still apply one of their writes, and whether the caches
+//	    show all of them. Then it gives the slot away, with the newest versions at which own writes to
+//	    it showed, or for which the caches had to wait. Or it opens the slot again: the parked keys are called.
+//	 4. Drop forgets the keys of a slot, and their failures. An end of an object whose call had not
+//	    succeeded is then left to finalizers. Writes that do not show stay in the barrier until they do.
+//	 5. The end of the context of a Run makes the process leave the group. Until it has left, calls and the
+//	    informers of the controllers go on, whichever context the informers were started with.
 //
-// With ManagerOptions.Slots, a run of a controller without slots is the time in which this process
-// leads it: from Lead, whose versions it waits for, to Resign, which waits for its calls.
+// With ManagerOptions.Slots, a controller without slots is led as a whole: it is one more entry of the group,
+// which is served, shut and dropped as a slot is.
+//
+// What the process does is described in Slots.Work. Once a second each run turns, and it counts the objects of
+// slots and looks for late keys every few seconds, for at most a hundredth of the time. A goroutine that has
+// not turned for a minute, because code of the program does not return, makes others take the slots over.
 //
 // # Concurrency properties
 //

@@ -150,7 +150,7 @@ func (f *follower[T]) awaitVersion(ctx context.Context, namespace, version strin
 			return true
 		}
 		select {
-		case <-time.After(drainPeriod):
+		case <-time.After(partPeriod):
 		case <-ctx.Done():
 			return false
 		}

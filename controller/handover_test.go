@@ -177,18 +177,18 @@ func TestS2_ABackupBetweenRuns(t *testing.T) {
 		for range 100 {
 			create(w, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "b", GenerateName: "x"}})
 		}
-		p.s.Lead("single", map[string]string{})
+		lead(p.s, map[string]string{})
 		time.Sleep(time.Second)
-		left, err := p.s.Resign(p.ctx, "single")
+		left, err := resign(p.ctx, p.s)
 		fatal(t, err)
 		w.server.Rewind(backup)
 		time.Sleep(time.Hour)
 		// The group has ended all memberships: nobody knows the versions.
 		term := newTerm()
 		p.s.Begin(term)
-		p.s.Lead("single", nil)
+		lead(p.s, nil)
 		time.Sleep(10 * time.Second)
-		now, err := p.s.Resign(p.ctx, "single")
+		now, err := resign(p.ctx, p.s)
 		fatal(t, err)
 		_, at, err := w.server.List(w.ctx, configMaps, "")
 		fatal(t, err)
@@ -249,9 +249,9 @@ func TestS2_ASlotOfACrashWhoseControllerComesLater(t *testing.T) {
 			func(context.Context, controller.Request[*corev1.Secret]) (controller.Result, error) {
 				return controller.Result{}, nil
 			})
-		versions := p.leaves(slotsOf("a"))
-		if versions != nil && versions["secrets"] == "" {
-			t.Errorf("the versions %v count as known, and nobody has asked for that of the Secrets", versions)
+		p.s.Shut(slotsOf("a"))
+		if c := p.s.Calls(slotOf("a")); c.Known || !c.Opened || c.Running > 0 {
+			t.Errorf("the calls %+v are known, and nobody has asked for the version of the Secrets", c)
 		}
 	})
 }

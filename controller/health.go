@@ -40,9 +40,9 @@ type Health struct {
 	// Options.Slots also a membership of the group.
 	WaitingFor []string `json:"waitingFor,omitempty"`
 	Workers    int      `json:"workers"`
-	// Slots are the slots for whose keys calls are made, with ranges, if Options.Slots is set.
-	// SlotsExpected are the slots that are served once the caches have reached the versions of their
-	// last owners. Healthy: no slot is expected for long.
+	// Slots are the slots for whose keys calls are made, with ranges, if Options.Slots is set. They lack
+	// a slot for a moment while it moves. SlotsExpected are the slots that are served once the caches
+	// have reached the versions of their last owners. Healthy: no slot is expected for long.
 	Slots         string `json:"slots,omitempty"`
 	SlotsExpected string `json:"slotsExpected,omitempty"`
 	// Queued is the number of queued keys by band. Healthy: falling back to 0.
@@ -62,6 +62,9 @@ type Health struct {
 	Running      []Running       `json:"running,omitempty"`
 	RunningCalls int             `json:"runningCalls"`
 	RunningFor   metav1.Duration `json:"runningFor,omitzero"`
+	// HungFor is the time for which no call has begun or ended, because all workers are in one, if a key
+	// waits; else 0. With Options.Slots it stays from ten minutes on until a call ends.
+	HungFor metav1.Duration `json:"hungFor,omitzero"`
 	// Parked are up to ten keys that are held back until the caches show their writes, the
 	// longest first. ParkedKeys is the number of all such keys.
 	Parked     []Parked `json:"parked,omitempty"`
@@ -184,15 +187,17 @@ func (c *Controller[T]) Health() Health {
 	h := c.figures
 	c.figuresMu.Unlock()
 	c.mu.Lock()
-	r := c.running
+	r := c.running.Load()
 	h.Name, h.State, h.Workers, h.Ended = c.o.Name, StateStopped, c.workers, errorText(c.last)
-	isStandby := c.isStandby()
-	if c.takesPart && r == nil {
-		h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
-	}
 	c.mu.Unlock()
-	if c.o.Slots != nil {
-		c.slots.Load().describe(&h)
+	isStandby := c.isStandby()
+	if t := c.slots.Load(); t != nil {
+		if runs, _, _ := t.state(); runs && r == nil {
+			h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
+		}
+		if served, opened, shut := t.sets(); t.whole == noSlot {
+			h.Slots, h.SlotsExpected = opened.Minus(shut).String(), served.Minus(opened).String()
+		}
 	}
 	h.Waits, h.Durations, h.Lag = c.waits.Durations(), c.durations.Durations(), c.callLag.Durations()
 	h.AwaitedWrites = c.barrier.awaitedWrites()
@@ -224,7 +229,7 @@ func (r *run[T]) describe(h *Health) {
 	if r.waitingFor != nil {
 		h.WaitingFor = r.waitingFor()
 	}
-	started, ending := r.started, r.ending
+	started, ending, isHung := r.started, r.ending, r.surveyed.hung
 	r.mu.Unlock()
 	all, stale := r.namesHolding()
 	switch {
@@ -242,7 +247,9 @@ func (r *run[T]) describe(h *Health) {
 	for _, f := range s.Flows {
 		h.Flows = append(h.Flows, Flow(f))
 	}
-	for _, k := range r.queue.Keys(queue.Running, math.MaxInt) {
+	calls := r.queue.Keys(queue.Running, math.MaxInt)
+	h.HungFor.Duration = r.hungFor(s, calls, isHung)
+	for _, k := range calls {
 		h.RunningFor.Duration += k.For
 		if len(h.Running) < listed {
 			h.Running = append(h.Running, Running{k.Key, metav1.Duration{Duration: k.For}})
@@ -251,6 +258,16 @@ func (r *run[T]) describe(h *Health) {
 	h.WaitingBecause = h.whyWaiting(s.Limited)
 	h.Parked = r.barrier.describe(r.queue.Keys(queue.Parked, listed))
 	h.Fights, h.Looping = r.rewritten()
+}
+
+// hungFor returns the time for which no call has begun or ended because all workers are in one, if a key waits,
+// or if the run was hung at the last look: the keys that waited may have gone to others. The calls are sorted,
+// the longest first.
+func (r *run[T]) hungFor(s queue.Stats, calls []queue.KeyStats, isHung bool) time.Duration {
+	if s.Oldest == "" && !isHung || len(calls) == 0 || len(calls) < r.workers {
+		return 0
+	}
+	return calls[len(calls)-1].For
 }
 
 // whyWaiting returns the reason why no worker has taken the oldest key. limited says that the calls of its

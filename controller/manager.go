@@ -62,7 +62,7 @@ type ManagerOptions struct {
 	// manager without one.
 	Election *Election
 	// Slots makes each controller run in one replica at a time too, but not all controllers in
-	// the same one: the members of a group share the controllers as they share slots, by number.
+	// the same one: the members of a group share the controllers as they share slots.
 	// It needs a Guard. Controllers with Options.Slots run on every member, for its slots.
 	//
 	//	slots := controller.NewSlots(controller.ByNamespace)
@@ -74,6 +74,10 @@ type ManagerOptions struct {
 	// over: their effects outside of Kubernetes cannot be stopped. Nil ends the process with a
 	// panic that names the calls.
 	OnStragglers func(error)
+	// HungAfter makes /livez of [Manager.Handler] fail while a key of a controller waits whose workers have all
+	// been in a call for so long, so that the kubelet restarts the container. 0 is never. It is to be longer
+	// than the longest call.
+	HungAfter time.Duration
 	// Logger receives warnings and errors; nil is slog.Default().
 	Logger *slog.Logger
 }
@@ -104,7 +108,6 @@ type Manager struct {
 	units       []*unit
 	informers   context.Context // the context of the informers, once Run was called
 	ended       bool            // Run is over
-	led         int             // the number of controllers that a group leads singly
 	failure     error           // the error of Run
 	grace       time.Duration   // the longest that a controller takes to end
 
@@ -119,7 +122,7 @@ type unit struct {
 	runner  Runner        // nil until it is made
 	missing string        // the resource that it waits for
 	ended   error         // the error of its last run, unless it ended with its term
-	number  int           // as the slot of a group, if it is led as a whole; 0 if not
+	number  int           // as the entry of a group, if it is led as a whole; 0 if not
 }
 
 // NewManager returns a manager of controllers whose informers come from a factory. The manager
@@ -127,6 +130,10 @@ type unit struct {
 func NewManager(factory *tidings.Factory, o ManagerOptions) (*Manager, error) {
 	if factory == nil {
 		return nil, errors.New("controller: NewManager: the factory is nil: make one with tidings.NewFactory")
+	}
+	if o.HungAfter < 0 {
+		return nil, fmt.Errorf("controller: NewManager: ManagerOptions.HungAfter is %v: give a positive time, or 0 for never",
+			o.HungAfter)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -199,20 +206,27 @@ func (m *Manager) AddController(c Runner) error {
 
 // Run makes the controllers, starts the factory and runs the controllers until ctx ends. With an
 // election it runs them while this replica holds the Lease, and with Slots it runs each of them while
-// the group assigns it to this replica. With Slots, Run goes on for up to 30 seconds after the end of
-// ctx until the group has given the controllers away: end the context of the group before, or with it.
-// At the end, the calls end first, then the Lease is released, and then the informers stop, unless another
+// the group assigns it to this replica. With Slots, the end of ctx makes the process leave the group, and Run
+// goes on until it has. At the end, the calls end first, then the Lease is released, and then the informers stop, unless another
 // manager runs on the factory. It runs once. If a controller fails, the others are stopped and its error is returned.
 func (m *Manager) Run(ctx context.Context) error {
 	err := m.claim(context.WithoutCancel(ctx))
 	if err == nil {
-		err = m.run(ctx)
+		err = m.runSlots(ctx)
 		m.end(err)
 	}
 	if err != nil {
 		return fmt.Errorf("controller: Manager.Run: %w", err)
 	}
 	return nil
+}
+
+// runSlots runs the controllers. With Slots, it returns once the group was left.
+func (m *Manager) runSlots(ctx context.Context) error {
+	if m.o.Slots == nil {
+		return m.run(ctx)
+	}
+	return m.o.Slots.outlast(ctx, func(context.Context) error { return m.run(ctx) })
 }
 
 func (m *Manager) run(ctx context.Context) error {
@@ -337,6 +351,18 @@ func (m *Manager) lead(ctx context.Context, t Term) error {
 	}
 	group.Wait()
 	return errors.Join(errs...)
+}
+
+// isRunning reports whether the controllers are made, and Run is not over.
+func (m *Manager) isRunning() bool {
+	select {
+	case <-m.made:
+	default:
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.ended
 }
 
 // end records that Run is over.

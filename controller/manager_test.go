@@ -104,11 +104,11 @@ func TestManagerRefusesWhatCannotRun(t *testing.T) {
 				return m.Add(controller.Descriptor{})
 			},
 			`controller: Manager.Run: no controller is to run: the names are `: func(m *controller.Manager) error {
-				return m.Run(t.Context())
+				return m.Run(w.ctx)
 			},
 			`controller: Manager.Run: Descriptor.New of "other" has made a controller of the name "foo"`: func(m *controller.Manager) error {
 				fatal(t, m.Add(wrong))
-				return m.Run(t.Context())
+				return m.Run(w.ctx)
 			},
 		} {
 			m, err := controller.NewManager(w.factory, controller.ManagerOptions{Logger: discard})
@@ -121,7 +121,7 @@ func TestManagerRefusesWhatCannotRun(t *testing.T) {
 		fatal(t, err)
 		fatal(t, m.Add(foo))
 		want := `controller: Manager.Run: there is no controller "fou": the names are foo`
-		if err := m.Run(t.Context()); err == nil || err.Error() != want {
+		if err := m.Run(w.ctx); err == nil || err.Error() != want {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 		used := controller.NewSlots(controller.ByUID)
@@ -145,7 +145,7 @@ func TestManagerRefusesWhatCannotRun(t *testing.T) {
 			fatal(t, m.Add(table(w, fmt.Sprint("c", i), &log)))
 		}
 		want = "controller: Manager.Run: 65 controllers without Options.Slots are to run: a group leads at most 64"
-		if err := m.Run(t.Context()); err == nil || err.Error() != want {
+		if err := m.Run(w.ctx); err == nil || err.Error() != want {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
 	})
@@ -161,34 +161,33 @@ func TestC11_AManagerLeadsWhatTheGroupGivesIt(t *testing.T) {
 		})
 		fatal(t, err)
 		fatal(t, m.Add(table(w, "foo", log), table(w, "bar", log)))
-		if got := slots.Controllers(); len(got) > 0 {
+		if got := led(slots); len(got) > 0 {
 			t.Errorf("the controllers are %v before Run", got)
 		}
 		stop := run(w, m)
-		fatal(t, slots.Warm(w.ctx, slot.Of(1)))
-		term := newTerm()
-		slots.Begin(term)
-		fatal(t, slots.Prepare(w.ctx, "foo"))
-		slots.Lead("foo", nil)
+		synctest.Wait()
+		slots.Begin(newTerm())
+		fatal(t, slots.Warm(w.ctx, slot.Of(slot.Count)))
+		lead(slots, nil)
 		time.Sleep(5 * time.Second)
-		if got, want := slots.Controllers(), (map[string]bool{"foo": true, "bar": false}); !maps.Equal(got, want) {
+		if got, want := led(slots), (map[string]bool{"foo": true, "bar": false}); !maps.Equal(got, want) {
 			t.Errorf("the controllers are %v, want %v", got, want)
 		}
 		checkProbe(t, m, "/readyz", http.StatusOK, "[+] controller foo\n[+] controller bar (standby)\n")
 		if got := log.take(); !slices.Equal(got, []string{"foo default/a"}) {
 			t.Errorf("the calls are %v", got)
 		}
-		versions, err := slots.Resign(w.ctx, "foo")
+		versions, err := resign(w.ctx, slots)
 		if err != nil || versions["configmaps"] == "" {
 			t.Errorf("what is left: %v, %v", versions, err)
 		}
-		slots.Lead("foo", versions)
-		if again, err := slots.Resign(w.ctx, "foo"); err != nil || !maps.Equal(again, versions) {
+		lead(slots, versions)
+		if again, err := resign(w.ctx, slots); err != nil || !maps.Equal(again, versions) {
 			t.Errorf("what is left: %v, %v, want %v", again, err, versions)
 		}
 		fatal(t, stop())
-		if got := slots.Controllers(); len(got) > 0 {
-			t.Errorf("the controllers are %v after Run", got)
+		if work := slots.Work(); !slices.Equal(work.Lacks, []string{"foo", "bar"}) || work.Started {
+			t.Errorf("the work is %+v after Run", work)
 		}
 	})
 }
@@ -352,28 +351,27 @@ func TestC11_AGroupLeadsARunnerOfAnotherKind(t *testing.T) {
 		fatal(t, err)
 		fatal(t, m.AddController(r))
 		stop := run(w, m)
-		fatal(t, slots.Warm(w.ctx, slot.Of(1)))
 		terms := []*testTerm{newTerm(), newTerm()}
 		for _, term := range terms {
 			slots.Begin(term)
-			fatal(t, slots.Prepare(w.ctx, "other"))
+			fatal(t, slots.Warm(w.ctx, slot.Of(slot.Count)))
 			for range 2 {
-				slots.Lead("other", nil)
+				lead(slots, nil)
 				time.Sleep(time.Second)
-				if n, got := r.running.Load(), slots.Controllers(); n != 1 || !got["other"] || <-r.terms != controller.Term(term) {
+				if n, got := r.running.Load(), led(slots); n != 1 || !got["other"] || <-r.terms != controller.Term(term) {
 					t.Fatalf("%d runs, and the controllers are %v", n, got)
 				}
 				bounded, cancel := context.WithTimeout(w.ctx, time.Millisecond)
-				if _, err := slots.Resign(bounded, "other"); !errors.Is(err, controller.ErrCallsRunning) {
+				if _, err := resign(bounded, slots); !errors.Is(err, controller.ErrCallsRunning) {
 					t.Errorf("it resigns while it runs: %v", err)
 				}
 				cancel()
-				versions, err := slots.Resign(w.ctx, "other")
+				versions, err := resign(w.ctx, slots)
 				if err != nil || versions == nil || r.running.Load() != 0 {
 					t.Errorf("%d runs, and what is left is %v, %v", r.running.Load(), versions, err)
 				}
 			}
-			slots.Lead("other", nil)
+			lead(slots, nil)
 			time.Sleep(time.Second)
 			<-r.terms
 			term.end(errors.New("lost"))

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
@@ -176,4 +177,40 @@ func TestLivenessOfAManagerWhoseControllerFailed(t *testing.T) {
 		checkProbe(t, m, "/livez", http.StatusServiceUnavailable,
 			"[-] controller failing "+errLater.Error())
 	})
+}
+
+// TestLivenessOfAManagerWhoseCallsHang: while a worker is free, or no key waits, long calls are no hang.
+func TestLivenessOfAManagerWhoseCallsHang(t *testing.T) {
+	inWorld(t, func(w *world) {
+		m, err := controller.NewManager(w.factory, controller.ManagerOptions{HungAfter: 10 * time.Minute, Logger: discard})
+		fatal(t, err)
+		release := make(chan struct{})
+		fatal(t, m.AddController(newController(w, options{Workers: 2},
+			func(context.Context, request) (controller.Result, error) {
+				<-release
+				return controller.Result{}, nil
+			})))
+		stop := run(w, m)
+		live := func(after time.Duration) {
+			t.Helper()
+			time.Sleep(after)
+			synctest.Wait()
+			checkProbe(t, m, "/livez", http.StatusOK, "ok")
+		}
+		create(w, configMap("a", "x"))
+		live(time.Hour)
+		create(w, configMap("b", "y"))
+		live(time.Hour)
+		create(w, configMap("b", "z"))
+		synctest.Wait()
+		checkProbe(t, m, "/livez", http.StatusServiceUnavailable,
+			"[-] controller test hangs: all 2 workers have been in calls for 1h0m0s, that of a/x is the oldest, and b/z waits\n")
+		close(release)
+		live(time.Second)
+		fatal(t, stop())
+	})
+	_, err := controller.NewManager(new(tidings.Factory), controller.ManagerOptions{HungAfter: -1})
+	if want := "ManagerOptions.HungAfter is -1ns: give a positive time"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("a negative time leads to %v, want %s", err, want)
+	}
 }

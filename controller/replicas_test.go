@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"testing/synctest"
@@ -15,6 +16,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
@@ -55,7 +57,6 @@ func withReplicas(t *testing.T, o apisim.Options, test func(w *world, process fu
 		defer func() {
 			for _, p := range all {
 				p.term.end(errors.New("the test is over"))
-				p.s.Drain(ctx, slot.All()) //nolint:errcheck
 			}
 			stop()
 			for _, p := range all {
@@ -87,9 +88,8 @@ func (p *replica) manages(c controller.Runner) (stop func() error) {
 	fatal(p.T, err)
 	fatal(p.T, m.AddController(c))
 	stop = run(p.world, m)
-	fatal(p.T, p.s.Warm(p.ctx, slot.Of(1)))
 	p.s.Begin(p.term)
-	fatal(p.T, p.s.Prepare(p.ctx, "single"))
+	fatal(p.T, p.s.Warm(p.ctx, slot.Of(slot.Count)))
 	return stop
 }
 
@@ -107,10 +107,64 @@ func (p *replica) leaves(slots slot.Set) map[string]string {
 	p.Helper()
 	ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
 	defer cancel()
-	versions, err := p.s.Drain(ctx, slots)
+	versions, err := drain(ctx, p.s, slots)
 	fatal(p.T, err)
 	p.s.Drop(slots)
 	return versions
+}
+
+// drain shuts entries, and waits until no call for them runs and the caches show their writes, as a group
+// does. It returns the versions that show them.
+func drain(ctx context.Context, s *controller.Slots, entries slot.Set) (map[string]string, error) {
+	s.Shut(entries)
+	for {
+		versions, running, known := map[string]string{}, 0, true
+		for n := range entries.Slots() {
+			c := s.Calls(n)
+			running, known = running+c.Running, known && c.Known
+			for part, version := range c.Versions {
+				if order, ok := delta.CompareDecimal(versions[part], version); !ok || order < 0 {
+					versions[part] = version
+				}
+			}
+		}
+		if running == 0 && known {
+			return versions, nil
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			if running > 0 {
+				return nil, fmt.Errorf("%w: %d", controller.ErrCallsRunning, running)
+			}
+			return nil, errUnknown
+		}
+	}
+}
+
+// errUnknown is the error of drain if no call runs, and the versions are not known.
+var errUnknown = errors.New("the versions are not known")
+
+// lead gives the first controller that is led as a whole to a process, and resign takes it away.
+func lead(s *controller.Slots, versions map[string]string) {
+	s.Serve([]slot.Owned{{Number: slot.Count, Versions: versions}})
+}
+
+func resign(ctx context.Context, s *controller.Slots) (map[string]string, error) {
+	versions, err := drain(ctx, s, slot.Of(slot.Count))
+	if err == nil {
+		s.Drop(slot.Of(slot.Count))
+	}
+	return versions, err
+}
+
+// led returns the controllers that can be led as a whole, and whether each of them is led here and ready.
+func led(s *controller.Slots) map[string]bool {
+	w, names := s.Work(), map[string]bool{}
+	for i, name := range w.Controllers {
+		names[name] = w.Ready.Has(slot.Count + i)
+	}
+	return names
 }
 
 // gapOfHandOver hands slots from a to b, and returns the time until b calls.

@@ -43,6 +43,8 @@ type run[T tidings.Object] struct {
 	heldUp sync.Map
 	// lagging has the versions that hold up calls until the caches reach them.
 	lagging lagging[T]
+	// turns is 0 before calls may begin, and after the end; then it is odd, and rises with each check.
+	turns atomic.Uint64
 
 	mu            sync.Mutex // guards the rest
 	started       bool       // calls may begin
@@ -50,6 +52,7 @@ type run[T tidings.Object] struct {
 	workers       int
 	alive         map[int]bool                           // the workers that have not left, by number
 	waitingFor    func() []string                        // nil: the run waits for nothing
+	surveyed      survey                                 // its next is the housekeeper's alone
 	registrations map[*follower[T]]*tidings.Registration // nil until the handler is added
 }
 
@@ -121,9 +124,9 @@ func (r *run[T]) run(ctx context.Context) error {
 	}
 	err := r.start()
 	if err == nil {
-		if slots := r.c.slots.Load(); slots != nil {
-			r.serve(slots.group.serving(r.c.has()))
-			slots.changed.send()
+		if t := r.c.slots.Load(); t != nil {
+			r.serve()
+			t.changed.send()
 		}
 		<-r.ctx.Done()
 	}
@@ -171,6 +174,7 @@ func (r *run[T]) start() error {
 	if r.ctx.Err() != nil {
 		return nil
 	}
+	r.turns.Store(1)
 	r.goes("housekeeper", r.housekeep)
 	if r.c.o.Guard != nil {
 		r.goes("asker", r.askServer)
@@ -241,6 +245,7 @@ func (r *run[T]) everything() {
 func (r *run[T]) housekeep() {
 	ticker := time.NewTicker(housekeeping)
 	defer ticker.Stop()
+	defer r.turns.Store(0)
 	for {
 		select {
 		case <-r.ctx.Done():
@@ -250,6 +255,7 @@ func (r *run[T]) housekeep() {
 			continue
 		case <-ticker.C:
 		}
+		r.turns.Add(2)
 		renewed := false
 		for _, f := range r.c.all() {
 			renewed = r.checkFollower(f) || renewed
@@ -260,6 +266,9 @@ func (r *run[T]) housekeep() {
 		r.checkStaleness()
 		r.logLong()
 		r.logNotices(r.rewrites.expire())
+		if r.c.slots.Load() != nil && !time.Now().Before(r.surveyed.next) {
+			r.survey()
+		}
 	}
 }
 

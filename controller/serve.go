@@ -1,10 +1,12 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/election"
@@ -60,7 +62,8 @@ type check struct{ name, problem string }
 // Handler answers /livez, /healthz and /readyz as Kubernetes' components do: with 200 and "ok",
 // or with 503 and a line for each check. With ?verbose the lines come in any case.
 //
-// A manager is alive unless a controller, or Run, has ended with an error. It is ready during Run when its
+// A manager is alive unless a controller, or Run, has ended with an error, or hangs for longer than
+// ManagerOptions.HungAfter. It is ready during Run when its
 // informers are synced, and, if this replica holds the Lease, its controllers run: a standby is ready. With
 // ManagerOptions.Slots, these are the controllers that the group assigns to it.
 func (m *Manager) Handler() http.Handler {
@@ -73,6 +76,13 @@ func (m *Manager) Handler() http.Handler {
 
 // live has a check for each controller.
 func (m *Manager) live() []check {
+	hung := map[string]string{}
+	for _, h := range m.Health().Controllers {
+		if m.o.HungAfter > 0 && h.HungFor.Duration >= m.o.HungAfter {
+			hung[h.Name] = fmt.Sprintf("hangs: all %d workers have been in calls for %v, that of %s is the oldest, and %s waits",
+				h.Workers, h.HungFor.Round(time.Second), h.Running[0].Key, h.Oldest)
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var checks []check
@@ -80,7 +90,7 @@ func (m *Manager) live() []check {
 		checks = append(checks, check{"manager", errorText(m.failure)})
 	}
 	for _, u := range m.units {
-		checks = append(checks, check{"controller " + u.Name, errorText(u.ended)})
+		checks = append(checks, check{"controller " + u.Name, cmp.Or(errorText(u.ended), hung[u.Name])})
 	}
 	return checks
 }
@@ -110,10 +120,10 @@ func (m *Manager) ready() []check {
 	if h.Election != nil && h.Election.State != election.Leading {
 		return append(checks, check{name: "election (standby)"})
 	}
-	led := m.singles()
+	led := m.led()
 	for _, c := range h.Controllers {
 		now := check{name: "controller " + c.Name}
-		if isLed, ok := led[c.Name]; m.o.Slots != nil && ok && !isLed && c.State == StateStopped {
+		if isLed, ok := led[c.Name]; ok && !isLed && c.State == StateStopped {
 			now.name += " (standby)"
 		} else if c.State != StateRunning {
 			now.problem = "is " + string(c.State)
@@ -124,6 +134,22 @@ func (m *Manager) ready() []check {
 		checks = append(checks, now)
 	}
 	return checks
+}
+
+// led reports of each controller that can be led as a whole whether it is led here and ready.
+func (m *Manager) led() map[string]bool {
+	if m.o.Slots == nil {
+		return nil
+	}
+	ready, names := m.o.Slots.Work().Ready, map[string]bool{}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, u := range m.units {
+		if u.number > 0 && !m.ended {
+			names[u.Name] = ready.Has(u.number)
+		}
+	}
+	return names
 }
 
 // writeChecks writes the result of checks.

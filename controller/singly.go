@@ -4,22 +4,22 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
+	"time"
 
 	"github.com/tidings-go/tidings/internal/slot"
 )
 
-// wholes are the numbers of controllers that are led as a whole, above those of the slots by which objects
-// are divided. Each is a slot with all keys.
-var wholes = func() (s slot.Set) {
-	for n := slot.Count; n < slot.Entries; n++ {
-		s.Add(n)
-	}
-	return s
-}()
-
 // lead makes the group lead a controller as a whole, under a number. It returns the runner to run.
-func (s *Slots) lead(r Runner, number int) Runner {
+func (s *Slots) lead(r Runner) (runner Runner, number int, err error) {
+	s.mu.Lock()
+	s.names = append(s.names, r.Name())
+	n := len(s.names)
+	s.mu.Unlock()
+	if n > slot.MaxControllers {
+		return nil, 0, fmt.Errorf("%d controllers without Options.Slots are to run: a group leads at most %d",
+			n, slot.MaxControllers)
+	}
+	number = slot.Count + n - 1
 	led, ok := r.(interface {
 		slotted
 		lead(group *Slots, number int)
@@ -30,130 +30,82 @@ func (s *Slots) lead(r Runner, number int) Runner {
 	}
 	led.lead(s, number)
 	s.add(led)
-	return r
+	return r, number, nil
 }
 
 // foreign is a Runner of another kind than a Controller, which a group leads as a whole. It runs while its
-// slot is served: what it does in a run is not known.
+// entry is served and not shut: what it does in a run is not known, so that the run counts as a call.
 type foreign struct {
 	Runner
-	group   *Slots
-	number  int
-	changed broadcast
-
-	mu      sync.Mutex // guards the rest
-	serving bool
-	running bool
-	stop    context.CancelFunc // of the run
+	t *entries
 }
 
-func (f *foreign) lead(group *Slots, number int) { f.group, f.number = group, number }
+func (f *foreign) lead(group *Slots, number int) { f.t = &entries{group: group, whole: number} }
 
-func (f *foreign) has() slot.Set { return slot.Of(f.number) }
+// RunTerm runs the Runner whenever the group gives it to this process, until ctx ends and the group was left.
+func (f *foreign) RunTerm(ctx context.Context, _ Term) error {
+	return f.t.run(ctx, func(lasting context.Context) (err error) {
+		for err == nil && lasting.Err() == nil {
+			changed := f.t.changed.wait()
+			_, term := f.t.group.snapshot()
+			c := &calling{slot: f.t.whole, began: time.Now()}
+			c.ctx, c.abort = context.WithCancelCause(lasting)
+			if begun, _ := f.t.begin("", c); !begun || term.Err() != nil {
+				f.t.end(c)
+				select {
+				case <-changed:
+				case <-lasting.Done():
+				}
+				continue
+			}
+			f.t.note(c.slot, nil)
+			if err = f.Runner.RunTerm(c.ctx, term); errors.Is(err, ErrCallsRunning) {
+				break // the call has not ended, so that nobody else runs it
+			}
+			switch {
+			case c.ctx.Err() != nil || term.Err() != nil:
+				err = nil // it ended with its entry, or with the term
+			case err == nil:
+				pause(lasting) // it ended by itself
+			}
+			f.t.end(c)
+		}
+		return err
+	})
+}
 
-// setDefaultTerm begins a membership, in which the slot is not served yet.
-func (f *foreign) setDefaultTerm(Term) { f.set(false) }
+func (f *foreign) table() *entries { return f.t }
+
+func (f *foreign) setDefaultTerm(Term) {}
+
+func (f *foreign) prolong() {}
 
 func (f *foreign) warm(context.Context, Term) error { return nil }
 
-func (f *foreign) takeMade(*[slot.Count]float64) {}
+func (f *foreign) forget(slot.Set) {}
 
-// RunTerm runs the Runner whenever the group gives it to this process, until ctx ends and it is taken.
-func (f *foreign) RunTerm(ctx context.Context, _ Term) error {
-	lasting, stop := f.group.lasting(ctx)
-	defer stop()
-	for {
-		changed := f.changed.wait()
-		_, term := f.group.snapshot()
-		f.mu.Lock()
-		begins := f.serving && term.Err() == nil
-		running, cancel := context.WithCancel(lasting)
-		f.running, f.stop = begins, cancel
-		f.mu.Unlock()
-		if begins {
-			err := f.Runner.RunTerm(running, term)
-			f.mu.Lock()
-			f.running = false
-			f.mu.Unlock()
-			f.changed.send()
-			if err != nil && term.Err() == nil {
-				cancel()
-				return err
-			}
-		}
-		cancel()
-		select {
-		case <-changed:
-		case <-lasting.Done():
-			return nil
-		}
+func (f *foreign) serve(owned []slot.Owned) { f.settle(f.t.serve(owned)) }
+
+// settle runs or stops the Runner, which waits for no versions.
+func (f *foreign) settle([]string) {
+	for _, w := range f.t.expect() {
+		f.t.know(w)
+		f.t.reach(w, w.entries)
 	}
+	if _, opened, shut := f.t.sets(); opened.Minus(shut).IsEmpty() {
+		f.t.abort(f.t.has(), nil)
+	}
+	f.t.changed.send()
 }
 
-func (f *foreign) serve(owned []slot.Owned) { f.set(len(owned) > 0) }
+func (f *foreign) shown(int, bool) (versions map[string]string, ok bool) { return nil, true }
 
-// set sets whether the Runner is to run.
-func (f *foreign) set(serving bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.serving == serving {
-		return
+func (f *foreign) work(w *work) {
+	runs, isOver, _ := f.t.state()
+	w.runs(f.Name(), runs, isOver)
+	if calls, _ := f.t.calls(f.t.whole); calls.Running == 0 {
+		w.because(f.t.has(), "controller %q does not run", f.Name())
 	}
-	if f.serving = serving; !serving && f.stop != nil {
-		f.stop()
-	}
-	f.changed.send()
-}
-
-func (f *foreign) pause(slot.Set) (known bool) {
-	f.set(false)
-	return true
-}
-
-func (f *foreign) drain(ctx context.Context, _ Term, _ slot.Set) (map[string]string, error) {
-	for {
-		changed := f.changed.wait()
-		if f.inOrder().IsEmpty() {
-			return map[string]string{}, nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("%w: %w", ErrCallsRunning, context.Cause(ctx))
-		}
-	}
-}
-
-func (f *foreign) drop(slots slot.Set) {
-	if slots.Has(f.number) {
-		f.set(false)
-	}
-}
-
-func (f *foreign) inOrder() slot.Set {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.running {
-		return f.has()
-	}
-	return slot.Set{}
-}
-
-// singles returns the controllers that can be led as a whole, by name, and whether each of them is led here
-// and in order.
-func (m *Manager) singles() map[string]bool {
-	if m.o.Slots == nil {
-		return nil
-	}
-	inOrder, names := m.o.Slots.inOrder(), map[string]bool{}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, u := range m.units {
-		if u.runner != nil && u.number > 0 && !m.ended {
-			names[u.Name] = inOrder.Has(u.number)
-		}
-	}
-	return names
 }
 
 // awaitMade waits until the controllers are made, whose names are not known before.
@@ -164,59 +116,6 @@ func (m *Manager) awaitMade(ctx context.Context) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-}
-
-// numberOf returns the slot of a controller that is led as a whole.
-func (s *Slots) numberOf(name string) (slot.Set, error) {
-	m := s.leadingManager()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, u := range m.units {
-		if u.Name == name && u.number > 0 {
-			return slot.Of(u.number), nil
-		}
-	}
-	return slot.Set{}, fmt.Errorf("the manager has no controller %q, and the map of the group gives it that", name)
-}
-
-// Controllers returns the controllers of the manager that can be led as a whole, by name, and whether each
-// of them is led here and in order.
-func (s *Slots) Controllers() map[string]bool {
-	if m := s.leadingManager(); m != nil {
-		return m.singles()
-	}
-	return nil
-}
-
-// Prepare is Warm for a controller that is led as a whole.
-func (s *Slots) Prepare(ctx context.Context, name string) error {
-	number, err := s.numberOf(name)
-	if err != nil {
-		return err
-	}
-	return s.Warm(ctx, number)
-}
-
-// Lead is Serve for a controller that is led as a whole.
-func (s *Slots) Lead(name string, versions map[string]string) {
-	if number, err := s.numberOf(name); err == nil {
-		for n := range number.Slots() {
-			s.Serve([]slot.Owned{{Number: n, Versions: versions}})
-		}
-	}
-}
-
-// Resign is Drain for a controller that is led as a whole, and then Drop.
-func (s *Slots) Resign(ctx context.Context, name string) (map[string]string, error) {
-	number, err := s.numberOf(name)
-	if err != nil {
-		return nil, err
-	}
-	versions, err := s.Drain(ctx, number)
-	if err == nil {
-		s.Drop(number)
-	}
-	return versions, err
 }
 
 // leadingManager returns the manager whose controllers are led as a whole, nil without one.

@@ -42,7 +42,7 @@ func TestS2_VersionsOutlastARemovedSecondary(t *testing.T) {
 		s.Serve(owned(slotsOf("a")))
 		synctest.Wait()
 		fatal(t, c.RemoveSecondary(secrets))
-		versions, err := s.Drain(w.ctx, slotsOf("a"))
+		versions, err := drain(w.ctx, s, slotsOf("a"))
 		fatal(t, err)
 		if versions["configmaps"] != version || version == "" {
 			t.Errorf("the versions are %v, want %q", versions, version)
@@ -62,7 +62,7 @@ func TestS5_ASlotWhoseChangesDoNotComeIsNotInOrder(t *testing.T) {
 		inOrder := func(want slot.Set) {
 			t.Helper()
 			synctest.Wait()
-			if got, _ := s.Report(); got != want {
+			if got := s.Work().Ready; got != want {
 				t.Errorf("in order are %v, want %v", got, want)
 			}
 		}
@@ -137,18 +137,17 @@ func TestS2_CallsThatOutlastTheHandOver(t *testing.T) {
 		})
 		fatal(t, m.AddController(c))
 		stop := run(w, m)
-		fatal(t, s.Warm(w.ctx, slot.Of(1)))
 		s.Begin(newTerm())
-		fatal(t, s.Prepare(w.ctx, "long"))
-		s.Lead("long", map[string]string{"configmaps": "1"})
+		fatal(t, s.Warm(w.ctx, slot.Of(slot.Count)))
+		lead(s, map[string]string{"configmaps": "1"})
 		time.Sleep(time.Second)
 		bounded, cancel := context.WithTimeout(w.ctx, 10*time.Second)
 		defer cancel()
-		versions, err := s.Resign(bounded, "long")
+		versions, err := resign(bounded, s)
 		if !errors.Is(err, controller.ErrCallsRunning) {
 			t.Fatalf("what is left: %v, %v", versions, err)
 		}
-		versions, err = s.Resign(w.ctx, "long")
+		versions, err = resign(w.ctx, s)
 		if fatal(t, err); versions["configmaps"] != made.ResourceVersion {
 			t.Errorf("what is left: %v, want the version %s", versions, made.ResourceVersion)
 		}
@@ -170,7 +169,7 @@ func TestC11_AManagerOfAGroupCountsWhatIsLedSingly(t *testing.T) {
 		fatal(t, m.AddController(newController(w, options{Name: "single"}, isCalled(&log))))
 		stop := run(w, m)
 		synctest.Wait()
-		if got := s.Controllers(); len(got) != 1 {
+		if got := led(s); len(got) != 1 {
 			t.Errorf("the controllers are %v", got)
 		}
 		fatal(t, stop())
@@ -197,8 +196,6 @@ func TestC14_AnOptionalSecondaryOfSlots(t *testing.T) {
 		fatal(t, s.Warm(ctx, slot.All()))
 		s.Serve(owned(slot.All()))
 		log.expect(t, "a/x")
-		_, err = s.Drain(w.ctx, slot.All())
-		fatal(t, err)
 		fatal(t, stop())
 	})
 }
@@ -216,13 +213,16 @@ func TestS2_VersionsThatCouldNotBeReadAreNotKnown(t *testing.T) {
 		s.Serve([]slot.Owned{{Number: slotOf("a"), Epoch: 2}})
 		time.Sleep(5 * time.Second)
 		log.expect(t, "a/x")
-		if versions, err := s.Drain(w.ctx, slotsOf("a")); err != nil || versions != nil {
-			t.Errorf("the versions are %v, %v", versions, err)
+		s.Shut(slotsOf("a"))
+		time.Sleep(time.Minute)
+		if c := s.Calls(slotOf("a")); c.Known || c.Versions != nil || c.Running > 0 || !c.Opened {
+			t.Errorf("the calls are %+v", c)
 		}
+		s.Drop(slotsOf("a"))
 		refused.Lift()
 		s.Serve([]slot.Owned{{Number: slotOf("a"), Epoch: 2}})
 		time.Sleep(5 * time.Second)
-		if versions, err := s.Drain(w.ctx, slotsOf("a")); err != nil || versions["configmaps"] == "" {
+		if versions, err := drain(w.ctx, s, slotsOf("a")); err != nil || versions["configmaps"] == "" {
 			t.Errorf("the versions are %v, %v once they could be read", versions, err)
 		}
 	})
@@ -254,11 +254,12 @@ func TestS2_AWriteThatASelectorHides(t *testing.T) {
 		for _, writes = range []bool{false, true} {
 			s.Serve(owned(slotsOf("a")))
 			synctest.Wait()
-			versions, err := s.Drain(w.ctx, slotsOf("a"))
+			versions, err := drain(w.ctx, s, slotsOf("a"))
 			fatal(t, err)
 			if versions[`configmaps with "app=web" and ""`] != version {
 				t.Errorf("the versions are %v, want %q", versions, version)
 			}
+			s.Drop(slotsOf("a"))
 			if hidden, err = w.client.CoreV1().ConfigMaps("a").Get(w.ctx, "hidden", metav1.GetOptions{}); err != nil {
 				t.Fatal(err)
 			}
@@ -293,11 +294,9 @@ func TestS5_AControllerThatIsLeftOut(t *testing.T) {
 		}
 		s.Serve(owned(slot.All()))
 		log.expect(t, "a/x")
-		if inOrder, _ := s.Report(); inOrder != slot.All() {
+		if inOrder := s.Work().Ready; inOrder != slot.All() {
 			t.Errorf("in order: %v", inOrder)
 		}
-		_, err = s.Drain(w.ctx, slot.All())
-		fatal(t, err)
 		stop()
 		fatal(t, <-ended)
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -14,9 +13,9 @@ import (
 	"github.com/tidings-go/tidings/internal/written"
 )
 
-// drainPeriod is the period at which a drain checks whether the caches show the writes of its keys,
-// and the next owner whether the watch of a namespace has reached a version.
-const drainPeriod = 20 * time.Millisecond
+// partPeriod is the period at which the next owner checks whether the watch of a namespace has reached a
+// version.
+const partPeriod = 20 * time.Millisecond
 
 // errTerm is the error of a run under the term of an election.
 var errTerm = errors.New("a controller with Options.Slots has the terms of its group: " +
@@ -24,23 +23,17 @@ var errTerm = errors.New("a controller with Options.Slots has the terms of its g
 
 func (c *Controller[T]) hasSlots() bool { return c.o.Slots != nil }
 
-// has returns the slots that the controller may serve.
-func (c *Controller[T]) has() slot.Set {
-	if s := c.slots.Load(); s.whole != noSlot {
-		return slot.Of(s.whole)
-	}
-	return slot.All()
-}
+func (c *Controller[T]) table() *entries { return c.slots.Load() }
 
-// lead makes a group lead the controller as a whole, as the slot with a number.
+// lead makes a group lead the controller as a whole, as an entry with a number.
 func (c *Controller[T]) lead(group *Slots, number int) {
-	c.slots.Store(&slotCalls{group: group, whole: number})
+	c.slots.Store(&entries{group: group, whole: number})
 }
 
 // isStandby reports whether another process is to lead the controller.
 func (c *Controller[T]) isStandby() bool {
-	s := c.slots.Load()
-	return s != nil && s.whole != noSlot && !s.isOpen(s.whole)
+	t := c.table()
+	return t != nil && t.whole != noSlot && !t.isIn(t.whole, open)
 }
 
 // leaveSlots is called for a controller that is not to run: slots are served without it.
@@ -50,41 +43,32 @@ func (c *Controller[T]) leaveSlots() {
 	}
 }
 
-// runSlots has one run for each membership of the group, until ctx ends and the slots are taken.
+// runSlots has one run for each membership of the group, until ctx ends and the group was left.
 func (c *Controller[T]) runSlots(ctx context.Context) error {
-	c.mu.Lock()
-	if c.takesPart {
-		c.mu.Unlock()
-		return ErrRunning
-	}
-	c.takesPart, c.last = true, nil
-	c.mu.Unlock()
-	group := c.slots.Load().group
-	lasting, stop := group.lasting(ctx)
-	defer stop()
-	var err error
-	for last := Term(nil); err == nil; {
-		term := group.next(lasting, last)
-		if term == nil {
-			break
+	t := c.table()
+	return t.run(ctx, func(lasting context.Context) (err error) {
+		for last := Term(nil); err == nil; {
+			term := t.group.next(lasting, last)
+			if term == nil {
+				break
+			}
+			err = c.runTerm(lasting, term)
+			if last = term; term.Err() != nil && !errors.Is(err, ErrCallsRunning) {
+				err = nil // it ended with the term
+			}
 		}
-		err = c.runTerm(lasting, term)
-		if last = term; err != nil && term.Err() != nil && !errors.Is(err, ErrCallsRunning) {
-			err = nil // it ended with the term
-		}
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.takesPart, c.last = false, err
-	c.slots.Load().changed.send()
-	return err
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.last = err
+		return err
+	})
 }
 
-// current returns the present run, nil without one.
-func (c *Controller[T]) current() *run[T] {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.running
+// prolong makes the informers go on until the group was left, if there is one.
+func (c *Controller[T]) prolong() {
+	for _, f := range c.all() {
+		c.table().group.prolong(f)
+	}
 }
 
 func (c *Controller[T]) setDefaultTerm(t Term) {
@@ -96,18 +80,14 @@ func (c *Controller[T]) setDefaultTerm(t Term) {
 // warm waits until the run of a term has started.
 func (c *Controller[T]) warm(ctx context.Context, t Term) error {
 	for {
-		changed := c.slots.Load().changed.wait()
-		c.mu.Lock()
-		r, ended := c.running, c.last
-		if c.takesPart {
-			ended = nil // with another term
-		}
-		c.mu.Unlock()
+		changed := c.table().changed.wait()
+		_, isOver, failure := c.table().state()
+		r := c.running.Load()
 		switch {
 		case r != nil && r.term == t && r.hasStarted():
 			return nil
-		case ended != nil:
-			return fmt.Errorf("it runs no more: %w", ended)
+		case isOver && failure != nil:
+			return fmt.Errorf("it runs no more: %w", failure)
 		}
 		select {
 		case <-changed:
@@ -121,140 +101,96 @@ func (c *Controller[T]) serve(owned []slot.Owned) {
 	for _, o := range owned {
 		c.barrier.reached(o.Number, o.Versions) // the next owner has to reach them too
 	}
-	c.slots.Load().noteUnknown(owned)
-	if r := c.current(); r != nil {
-		r.serve(owned)
+	c.settle(c.table().serve(owned))
+}
+
+// settle begins the waits for versions, and queues keys that were parked because their entries were shut. By
+// UID, a call for another object of such a key, in another slot, may wait too.
+func (c *Controller[T]) settle(parked []string) {
+	for _, key := range parked {
+		c.barrier.release(key)
+	}
+	if r := c.running.Load(); r != nil {
+		r.wake(parked)
+		r.serve()
 	}
 }
 
-func (c *Controller[T]) pause(slots slot.Set) (known bool) { return c.slots.Load().close(slots) }
-
-// drain waits until no call for slots runs, and the caches show the writes of such calls. It
-// returns the newest versions by resource and selection. If the term is closed, it waits for the
-// calls alone.
-func (c *Controller[T]) drain(ctx context.Context, t Term, slots slot.Set) (map[string]string, error) {
-	if !c.slots.Load().awaitIdle(ctx, slots) {
-		return nil, fmt.Errorf("%w: %w", ErrCallsRunning, context.Cause(ctx))
-	}
-	ticker := time.NewTicker(drainPeriod)
-	defer ticker.Stop()
-	held := map[string]bool{}
-	defer func() {
-		for key := range held {
-			c.barrier.release(key)
-			c.wake(key) // by UID, a call for another object of the key, in another slot, may wait too
+// shown returns the versions that show all writes to an entry. While the entry is shut, the keys whose writes
+// do not show are held: so the server is asked about them when they are due.
+func (c *Controller[T]) shown(n int, shut bool) (versions map[string]string, ok bool) {
+	keys := c.barrier.unshown(slot.Of(n))
+	for _, key := range keys {
+		if !shut {
+			break
 		}
-	}()
-	for t != nil && t.Err() == nil {
-		open := 0
-		for _, key := range c.barrier.unshown(slots) {
-			if parked, _ := c.barrier.hold(key); parked { // and the server is asked when it is due
-				held[key] = true
-				open++
-			} else {
-				c.wake(key)
-			}
-		}
-		if open == 0 {
-			return c.barrier.written(slots), nil
-		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return nil, fmt.Errorf("caches do not show what the calls of %d keys have written: %w",
-				open, context.Cause(ctx))
+		if parked, _ := c.barrier.hold(key); parked {
+			c.table().park(n, key)
+		} else {
+			c.wake(key)
 		}
 	}
-	return nil, nil
+	return c.barrier.written(slot.Of(n)), len(keys) == 0
 }
 
-func (c *Controller[T]) drop(slots slot.Set) {
-	c.slots.Load().close(slots)
-	if r := c.current(); r != nil {
-		r.drop(slots)
-	}
-}
-
-func (c *Controller[T]) takeMade(made *[slot.Count]float64) { c.slots.Load().takeMade(made) }
-
-// inOrder returns the slots that are in order.
-func (c *Controller[T]) inOrder() slot.Set {
-	open := c.slots.Load().opens()
-	r := c.current()
-	if r == nil || r.isTermOver() {
-		return slot.Set{}
-	}
-	for _, namespace := range r.cutOff() {
-		open = open.Minus(c.slotsOf(namespace))
-	}
-	for _, key := range r.queue.Late(lateAfter) {
-		if n, ok := c.slotOf(r, key); ok {
-			open.Remove(n)
-		}
-	}
-	return open
-}
-
-// slotsOf returns the slots that may have keys of a namespace, "" being all.
+// slotsOf returns the entries that may have keys of a namespace, "" being all.
 func (c *Controller[T]) slotsOf(namespace string) (slots slot.Set) {
-	if s := c.slots.Load(); namespace == "" || s.whole != noSlot || s.group.by == ByUID {
-		return c.has()
+	if t := c.table(); namespace == "" || t.whole != noSlot || t.group.by == ByUID {
+		return t.has()
 	}
 	slots.Add(ByNamespace.Of("", namespace))
 	return slots
 }
 
-// slotOf returns the slot of the object of the next call of a key. By UID, this is the object that
+// slotOf returns the entry of the object of the next call of a key. By UID, this is the object that
 // calls of the run were made for, or else the cached one. ok is false without either.
 func (c *Controller[T]) slotOf(r *run[T], key string) (n int, ok bool) {
 	namespace, _ := written.SplitKey(key)
-	s := c.slots.Load()
-	if s.whole != noSlot || s.group.by == ByNamespace {
-		return s.of("", namespace), true
+	t := c.table()
+	if t.whole != noSlot || t.group.by == ByNamespace {
+		return t.entryOf("", namespace), true
 	}
-	if r != nil {
-		if uid, called := r.lives.uid(key); called {
-			return s.of(uid, ""), true
-		}
+	if uid, called := r.lives.uid(key); called {
+		return t.entryOf(uid, ""), true
 	}
 	_, uid, ok := c.all()[0].Cached(key)
-	return s.of(types.UID(uid), ""), ok
+	return t.entryOf(types.UID(uid), ""), ok
 }
 
 // isServed reports whether changes of a key lead to a call.
 func (r *run[T]) isServed(key string) bool {
-	slots := r.c.slots.Load()
-	if slots == nil {
+	t := r.c.table()
+	if t == nil {
 		return true
 	}
 	n, ok := r.c.slotOf(r, key)
-	return ok && slots.isOpen(n)
+	return ok && t.isIn(n, open)
 }
 
-// serve begins to serve slots, if the run has started and does not end.
-func (r *run[T]) serve(owned []slot.Owned) {
+// serve begins the waits for the versions of entries, if the run has started and does not end.
+func (r *run[T]) serve() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.started || r.ending {
 		return
 	}
-	for _, w := range r.c.slots.Load().expect(owned) {
+	for _, w := range r.c.table().expect() {
 		r.goes("opener", func() { r.open(w) })
 	}
 }
 
-// open waits until the caches have reached the versions of slots, or the server says that they cannot, and
-// calls each of their keys once. Caches that are behind hold up the slots that need them.
+// open waits until the caches have reached the versions of entries, or the server says that they cannot, and
+// calls each of their keys once. Caches that are behind hold up the entries that need them.
 func (r *run[T]) open(w *opening) {
-	slots := r.c.slots.Load()
+	t := r.c.table()
 	versions, known, behind := r.reach(w.versions, w.versions != nil)
 	if w.versions == nil {
 		behind = nil // after a crash it is not known whether anything was written
 		if known {
-			for n := range w.slots.Slots() {
+			for n := range w.entries.Slots() {
 				r.barrier.reached(n, versions) // the next owner has to reach them too
 			}
-			slots.know(w.slots)
+			t.know(w)
 		}
 	}
 	waits := &lagging[T]{added: behind}
@@ -266,21 +202,39 @@ func (r *run[T]) open(w *opening) {
 				held = held.Union(r.c.slotsOf(r.c.heldUpBy(u)))
 			}
 		}
-		r.callMoved(slots.opened(w, w.slots.Minus(held)))
-		if !slots.isOpening(w) || !pause(r.ctx) {
+		r.weigh(w.entries.Minus(held))
+		opened, others := t.reach(w, w.entries.Minus(held))
+		r.callMoved(opened)
+		if !others || !pause(r.ctx) {
 			r.lagging.add(waits.all()...) // of optional informers that fail
 			return
 		}
 	}
 }
 
-// callMoved calls each key of slots that have been opened.
-func (r *run[T]) callMoved(slots slot.Set) {
-	if slots.IsEmpty() {
+// weigh counts the objects of entries that are about to open, so that their weights are known as soon as they are
+// open.
+func (r *run[T]) weigh(entries slot.Set) {
+	var objects [slot.Entries]int
+	for key := range r.c.primary.Lister().All() {
+		if n, ok := r.c.slotOf(r, key); ok {
+			objects[n]++
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for n := range entries.Slots() {
+		r.surveyed.objects[n] = objects[n]
+	}
+}
+
+// callMoved calls each key of entries that have been opened.
+func (r *run[T]) callMoved(opened slot.Set) {
+	if opened.IsEmpty() {
 		return
 	}
 	add := func(key string) {
-		if n, ok := r.c.slotOf(r, key); ok && slots.Has(n) {
+		if n, ok := r.c.slotOf(r, key); ok && opened.Has(n) {
 			r.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Moved}})
 			r.queue.Wake(key)
 		}
@@ -288,62 +242,60 @@ func (r *run[T]) callMoved(slots slot.Set) {
 	for key := range r.c.primary.Lister().All() {
 		add(key)
 	}
-	for _, key := range r.lives.gone() { // of slots that were paused
+	for _, key := range r.lives.gone() { // of entries that are served again
 		if _, _, cached := r.c.all()[0].Cached(key); !cached {
 			add(key)
 		}
 	}
 }
 
-// enter begins a call for a key, and returns its slot. It reports false if the key is not served.
-func (r *run[T]) enter(key string) (n int, ok bool) {
-	n, ok = r.c.slotOf(r, key)
-	return n, ok && r.c.slots.Load().begin(n)
-}
-
-// leaveOut parks a key whose slot is closed, if calls were made for it: the slot may be served again.
-func (r *run[T]) leaveOut(key string) queue.Outcome {
-	if _, called := r.lives.reconciled(key); called {
-		return queue.Outcome{Result: queue.Park}
+// enter begins a call for a key. Otherwise it returns the outcome.
+func (r *run[T]) enter(key string, current *calling) (begun bool, otherwise queue.Outcome) {
+	n, ok := r.c.slotOf(r, key)
+	if ok {
+		var parked bool
+		current.slot, current.began = n, time.Now()
+		current.ctx, current.abort = context.WithCancelCause(r.calls)
+		if begun, parked = r.c.table().begin(key, current); begun {
+			return true, otherwise
+		}
+		if current.abort(nil); parked {
+			return false, queue.Outcome{Result: queue.Park}
+		}
 	}
 	r.writes.take(key)
 	r.c.succeeded.send()
-	return queue.Outcome{}
+	return false, queue.Outcome{}
 }
 
-// isIn reports whether an object is in a slot; always without a group.
+// isIn reports whether an object is in an entry; always without a group.
 func (r *run[T]) isIn(n int, object T) bool {
-	s := r.c.slots.Load()
-	return s == nil || s.of(object.GetUID(), object.GetNamespace()) == n
+	t := r.c.table()
+	return t == nil || t.entryOf(object.GetUID(), object.GetNamespace()) == n
 }
 
-// countLoad counts a call for its slot, if something else has led to it than the move of the slot and
-// the echo of own writes.
-func (r *run[T]) countLoad(n int, whys []queue.Counted[why]) {
-	asked := func(w queue.Counted[why]) bool { return w.Reason.cause != Moved && !w.Reason.own }
-	if slots := r.c.slots.Load(); slots != nil && slices.ContainsFunc(whys, asked) {
-		slots.count(n)
+// forget forgets the keys of entries.
+func (c *Controller[T]) forget(entries slot.Set) {
+	r := c.running.Load()
+	if r == nil {
+		return
 	}
-}
-
-// drop forgets the keys of slots.
-func (r *run[T]) drop(slots slot.Set) {
 	var keys []string
 	for _, key := range r.queue.All() {
-		if n, ok := r.c.slotOf(r, key); ok && slots.Has(n) {
+		if n, ok := c.slotOf(r, key); ok && entries.Has(n) {
 			keys = append(keys, key)
 		}
 	}
 	dropped := r.queue.Forget(keys)
-	r.c.count(func(h *Health) { h.Added += uint64(dropped) })
+	c.count(func(h *Health) { h.Added += uint64(dropped) })
 	called := r.lives.forget(func(key string, uid types.UID) bool {
 		namespace, _ := written.SplitKey(key)
-		return slots.Has(r.c.slots.Load().of(uid, namespace))
+		return entries.Has(c.table().entryOf(uid, namespace))
 	})
 	for _, key := range append(keys, called...) {
-		r.barrier.release(key) // a drain has parked it until its writes show
+		r.barrier.release(key)
 		r.writes.take(key)
-		r.c.panicked.Delete(key)
+		c.panicked.Delete(key)
 	}
 	for _, key := range called {
 		if r.isServed(key) { // by UID: the key has another object, whose slot is served

@@ -1,10 +1,10 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
@@ -26,20 +26,6 @@ const (
 	ByUID = slot.UID
 )
 
-const (
-	// loadHalf is the time after which a call counts half for the load of its slot. A planner
-	// watches loads for the same time.
-	loadHalf = 2 * time.Minute
-	// loadBase is added to the calls of each slot that is served, so that few calls do not move
-	// slots.
-	loadBase = 10
-	// lateAfter is the longest wait of a key in a slot that is in order.
-	lateAfter = time.Minute
-	// leaveGrace is the longest time for which a controller goes on after the end of Run's
-	// context, until the others of the group have taken its slots. A kubelet gives a pod as long.
-	leaveGrace = 30 * time.Second
-)
-
 // Slots divides the objects of controllers among several processes. It is the shard.Handler of its
 // process, for all controllers that have it as Options.Slots:
 //
@@ -49,47 +35,57 @@ const (
 //	err = c.Run(ctx)
 //
 // Controllers without Options.Slots, of a manager with this value as ManagerOptions.Slots, are led as
-// a whole by one process each.
+// a whole by one process each. Slots and these controllers are the entries that the group shares out.
 //
-// Claim, Begin, Warm, Serve, Drain, Drop and Report are for the group, and so are Controllers, Prepare,
-// Lead and Resign. Make the controllers and the manager before Join: a slot is taken once they all run.
+// Held is for the program, and all other methods are for the group. Make the controllers and the manager
+// before Join: entries are given to this process once they all run.
 //
 // Informers hold the objects of all slots, unless their Selection has Slots.Held.
 type Slots struct {
 	by   slot.Key
 	held *tidings.Slots
 
-	changed broadcast // of term and owned
+	changed broadcast // of term
+	ended   chan struct{}
+	joined  context.Context         // ends when the group was left
+	leave   context.CancelCauseFunc // of joined
 
 	mu      sync.Mutex // guards the rest; none of the controllers' is taken under it
 	members []slotted
+	names   []string // of the controllers that are led as a whole, in the order of their numbers
 	claimed bool
-	manager *Manager           // the manager whose controllers are led singly; nil without one
+	manager *Manager           // the manager whose controllers are led as a whole; nil without one
 	term    Term               // the term of the last membership, nil before
-	owned   map[int]slot.Owned // the slots that are served, until they are drained
-	paused  slot.Set           // the owned slots that are being drained, or whose drain failed
-	loads   [slot.Count]float64
-	aged    time.Time // the time at which the loads were brought up to date
+	owned   map[int]slot.Owned // the entries that are served, for controllers that come later
+	closed  slot.Set           // those of them that are shut
+	warming [slot.Entries]int  // the number of calls of Warm for each entry
+
+	pulse pulse
 }
 
 // slotted is a controller with Options.Slots, or one that is led as a whole.
 type slotted interface {
 	Name() string
-	has() slot.Set // the slots that it may serve
+	table() *entries
 	setDefaultTerm(t Term)
-	warm(ctx context.Context, t Term) error
+	prolong()                               // its informers
+	warm(ctx context.Context, t Term) error // until it can serve
 	serve(owned []slot.Owned)
-	pause(slots slot.Set) (known bool)
-	drain(ctx context.Context, t Term, slots slot.Set) (map[string]string, error)
-	drop(slots slot.Set)
-	takeMade(calls *[slot.Count]float64)
-	inOrder() slot.Set
+	settle(parked []string)  // when its table has changed, which has returned keys that were parked
+	forget(entries slot.Set) // their keys
+	// shown returns the versions at which its caches show all writes to an entry. ok is false before.
+	shown(entry int, shut bool) (versions map[string]string, ok bool)
+	work(w *work)
 }
 
 // NewSlots returns a Slots that divides objects by a key, [ByNamespace] or [ByUID]. No slot is
 // served before a group gives one to it.
 func NewSlots(by slot.Key) *Slots {
-	return &Slots{by: by, held: tidings.NewSlots(by, slot.Set{}), owned: map[int]slot.Owned{}}
+	s := &Slots{by: by, held: tidings.NewSlots(by, slot.Set{}), owned: map[int]slot.Owned{}}
+	s.pulse.idle = map[string]time.Time{}
+	s.ended = make(chan struct{})
+	s.joined, s.leave = context.WithCancelCause(context.Background())
+	return s
 }
 
 // Held returns the slots that this process serves or is to serve, for the Selection of informers that
@@ -145,15 +141,29 @@ func (s *Slots) checkScope(informer string, r source.Resource) error {
 	return nil
 }
 
+// add adds a controller, which serves what is served already.
 func (s *Slots) add(c slotted) {
 	s.mu.Lock()
 	s.members = append(s.members, c)
-	term := s.term
+	term, closed := s.term, s.closed
+	var owned []slot.Owned
+	for _, o := range s.owned {
+		owned = append(owned, o)
+	}
 	s.mu.Unlock()
+	c.prolong()
 	if term != nil {
 		c.setDefaultTerm(term)
-		c.serve(s.serving(c.has()))
+		c.serve(of(c, owned))
+		c.table().shut(closed.And(c.table().has()))
+		c.settle(nil)
 	}
+}
+
+// of returns the entries that a controller may serve.
+func of(c slotted, owned []slot.Owned) []slot.Owned {
+	has := c.table().has()
+	return slices.DeleteFunc(slices.Clone(owned), func(o slot.Owned) bool { return !has.Has(o.Number) })
 }
 
 // remove removes a controller that does not run.
@@ -170,42 +180,69 @@ func (s *Slots) snapshot() ([]slotted, Term) {
 	return slices.Clone(s.members), s.term
 }
 
+// each calls f for all controllers that may serve one of some entries, with those.
+func (s *Slots) each(entries slot.Set, f func(c slotted, entries slot.Set)) {
+	members, _ := s.snapshot()
+	for _, c := range members {
+		if some := entries.And(c.table().has()); !some.IsEmpty() {
+			f(c, some)
+		}
+	}
+}
+
 // Claim returns an error if a group has had these Slots already, or if no controller and no manager has
-// them.
+// them. From now on, the informers of the controllers follow the server until [Slots.Left] is called.
 func (s *Slots) Claim() error {
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	switch {
 	case s.claimed:
+		defer s.mu.Unlock()
 		return errors.New("the controller.Slots belong to an earlier group: make others with NewSlots for each Join")
 	case len(s.members) == 0 && s.manager == nil:
+		defer s.mu.Unlock()
 		return errors.New("no controller and no manager has the controller.Slots as Options.Slots: make them " +
 			"before Join")
 	}
 	s.claimed = true
+	members := slices.Clone(s.members)
+	s.mu.Unlock()
+	for _, c := range members {
+		c.prolong()
+	}
 	return nil
 }
 
-// Begin begins a membership. Its calls and writes are made under the term.
+// Begin begins a membership, in which nothing is served yet. Its calls and writes are made under the term.
 func (s *Slots) Begin(t Term) {
 	s.mu.Lock()
-	s.term = t
+	s.term, s.owned, s.closed = t, map[int]slot.Owned{}, slot.Set{}
+	m := s.manager
 	s.mu.Unlock()
 	members, _ := s.snapshot()
 	for _, c := range members {
 		c.setDefaultTerm(t)
+		c.settle(c.table().drop(c.table().has()))
 	}
-	if m := s.leadingManager(); m != nil {
+	if m != nil {
 		m.o.Guard.SetDefaultTerm(t)
 	}
 	s.changed.send()
+}
+
+// prolong makes an informer go on until the group was left, if one has the Slots.
+func (s *Slots) prolong(f inspect.Informer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.claimed {
+		f.Outlast(s.joined)
+	}
 }
 
 // next waits for a membership after the last one. It returns nil if ctx ends first.
 func (s *Slots) next(ctx context.Context, last Term) Term {
 	for {
 		changed := s.changed.wait()
-		if _, term := s.snapshot(); term != nil && term != last && term.Err() == nil {
+		if _, term := s.snapshot(); term != nil && term != last && term.Err() == nil && ctx.Err() == nil {
 			return term
 		}
 		select {
@@ -216,187 +253,162 @@ func (s *Slots) next(ctx context.Context, last Term) Term {
 	}
 }
 
-// lasting returns a context that ends once the group has taken all slots, after ctx.
-func (s *Slots) lasting(ctx context.Context) (context.Context, context.CancelFunc) {
-	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
-	unset := context.AfterFunc(ctx, func() {
-		bounded, cancel := context.WithTimeout(lasting, leaveGrace)
-		defer cancel()
-		s.awaitTaken(bounded)
-		stop()
-	})
-	return lasting, func() {
-		unset()
-		stop()
+// Ends is closed as soon as the context of a Run with these Slots ends, of a controller or a manager, or as
+// such a Run fails.
+func (s *Slots) Ends() <-chan struct{} { return s.ended }
+
+// end closes Ends. It reports whether a group has the Slots.
+func (s *Slots) end() (claimed bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	select {
+	case <-s.ended:
+	default:
+		close(s.ended)
 	}
+	return s.claimed
 }
 
-// awaitTaken waits until the group has taken all slots. Slots that are being drained are not taken yet:
-// a controller has to follow its writes, and to ask the server about them.
-func (s *Slots) awaitTaken(ctx context.Context) {
-	for {
-		changed := s.changed.wait()
-		s.mu.Lock()
-		left := len(s.owned)
-		s.mu.Unlock()
-		if left == 0 {
-			return
+// errLeft is the cause of the end of joined without an error.
+var errLeft = errors.New("the group was left")
+
+// Left lets each Run with these Slots return, as the process has left the group, with an error or nil. A
+// Run without an error of its own returns that.
+func (s *Slots) Left(err error) { s.leave(cmp.Or(err, errLeft)) }
+
+// outlast calls f, which is a Run, with a context that ends when the group was left, or with ctx if no group
+// has the Slots. It returns once the group was left.
+func (s *Slots) outlast(ctx context.Context, f func(lasting context.Context) error) error {
+	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	defer context.AfterFunc(s.joined, stop)()
+	defer context.AfterFunc(ctx, func() {
+		if !s.end() {
+			stop()
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return
-		}
+	})()
+	err := f(lasting)
+	if !s.end() {
+		return err
 	}
+	<-s.joined.Done()
+	if cause := context.Cause(s.joined); err == nil && cause != errLeft {
+		return cause
+	}
+	return err
 }
 
 // Warm returns once all controllers follow their informers, which are synced and have the objects of
-// the slots. A namespace that was added to an informer later, and cannot be read, holds up its own slot
+// the entries. A namespace that was added to an informer later, and cannot be read, holds up its own slot
 // alone.
-func (s *Slots) Warm(ctx context.Context, slots slot.Set) error {
+func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
+	s.warms(entries, 1)
+	defer s.warms(entries, -1)
 	if m := s.leadingManager(); m != nil {
 		if err := m.awaitMade(ctx); err != nil {
 			return err
 		}
 	}
-	if err := s.held.Add(ctx, slots.And(slot.All())); err != nil {
+	if err := s.held.Add(ctx, entries.And(slot.All())); err != nil {
 		return err
 	}
-	members, term := s.snapshot()
-	for _, c := range members {
-		if c.has().And(slots).IsEmpty() {
-			continue
+	var err error
+	_, term := s.snapshot()
+	s.each(entries, func(c slotted, _ slot.Set) {
+		if err != nil {
+			return
 		}
-		if err := c.warm(ctx, term); err != nil {
-			return fmt.Errorf("controller %q: %w", c.Name(), err)
+		if err = c.warm(ctx, term); err != nil {
+			err = fmt.Errorf("controller %q: %w", c.Name(), err)
 		}
-	}
-	return nil
+	})
+	return err
 }
 
-// Serve begins to call the keys of slots, each of them once, as soon as the caches that they need have
+func (s *Slots) warms(entries slot.Set, more int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for n := range entries.Slots() {
+		s.warming[n] += more
+	}
+}
+
+// Serve begins to call the keys of entries, each of them once, as soon as the caches that they need have
 // reached the versions, or the server says that they cannot. Without versions, those that the server has
 // are waited for, a second at most.
 func (s *Slots) Serve(owned []slot.Owned) {
 	s.mu.Lock()
 	for _, o := range owned {
 		s.owned[o.Number] = o
-		s.paused.Remove(o.Number)
+		s.closed.Remove(o.Number)
 	}
 	s.mu.Unlock()
 	members, _ := s.snapshot()
 	for _, c := range members {
-		has := c.has()
-		c.serve(slices.DeleteFunc(slices.Clone(owned), func(o slot.Owned) bool { return !has.Has(o.Number) }))
+		c.serve(of(c, owned))
 	}
 }
 
-// serving returns those of some slots that are served, and not paused.
-func (s *Slots) serving(some slot.Set) (owned []slot.Owned) {
+// Shut begins no more calls for entries. Calls that run go on. Keys that become due are called after Unshut.
+func (s *Slots) Shut(entries slot.Set) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	for n, o := range s.owned {
-		if some.Has(n) && !s.paused.Has(n) {
-			owned = append(owned, o)
-		}
-	}
-	return owned
-}
-
-// Drain begins no more calls for slots. It returns once no call for them runs and the caches show the
-// writes of their calls. The result is the versions that the next owner has to reach: those at which
-// the writes of this process showed, and those that this process waited for. Nil means that they are
-// not known. After an error, Serve may be called again.
-func (s *Slots) Drain(ctx context.Context, slots slot.Set) (map[string]string, error) {
-	s.mu.Lock()
-	s.paused = s.paused.Union(slots)
+	s.closed = s.closed.Union(entries)
 	s.mu.Unlock()
-	members, term := s.snapshot()
-	known := true
-	members = slices.DeleteFunc(members, func(c slotted) bool { return c.has().And(slots).IsEmpty() })
-	for _, c := range members {
-		known = c.pause(slots.And(c.has())) && known
-	}
-	versions := map[string]string{}
-	for _, c := range members {
-		reached, err := c.drain(ctx, term, slots.And(c.has()))
-		if err != nil {
-			return nil, fmt.Errorf("controller %q: %w", c.Name(), err)
-		}
-		known = known && reached != nil
-		for part, version := range reached {
-			raise(versions, part, version)
-		}
-	}
-	if !known {
-		versions = nil
-	}
+	s.each(entries, func(c slotted, some slot.Set) {
+		c.table().shut(some)
+		c.settle(nil)
+	})
+}
+
+// Unshut begins calls for entries again, or goes on to wait for the versions.
+func (s *Slots) Unshut(entries slot.Set) {
 	s.mu.Lock()
-	for n := range slots.Slots() {
+	s.closed = s.closed.Minus(entries)
+	s.mu.Unlock()
+	s.each(entries, func(c slotted, some slot.Set) { c.settle(c.table().unshut(some)) })
+}
+
+// Calls describes the calls of an entry that was served. A write without an answer counts as one until
+// the server has certainly ended it. If the entry is shut, the server is asked about writes that the caches
+// do not show.
+func (s *Slots) Calls(entry int) slot.Calls {
+	all := slot.Calls{Known: true, Versions: map[string]string{}}
+	s.each(slot.Of(entry), func(c slotted, _ slot.Set) {
+		one, shut := c.table().calls(entry)
+		versions, shown := c.shown(entry, shut)
+		one.Known = one.Known && shown
+		all.Opened, all.Known, all.Running = all.Opened || one.Opened, all.Known && one.Known, all.Running+one.Running
+		if all.Oldest.IsZero() || !one.Oldest.IsZero() && one.Oldest.Before(all.Oldest) {
+			all.Oldest = one.Oldest
+		}
+		for part, version := range versions {
+			raise(all.Versions, part, version)
+		}
+	})
+	if _, term := s.snapshot(); !all.Known || term == nil || term.Err() != nil {
+		all.Known, all.Versions = false, nil
+	}
+	return all
+}
+
+// Abort ends the contexts of the calls of entries, with a cause.
+func (s *Slots) Abort(entries slot.Set, cause error) {
+	s.each(entries, func(c slotted, some slot.Set) { c.table().abort(some, cause) })
+}
+
+// Drop forgets the keys of entries. Their objects leave the informers with Held, and do not count as
+// deleted.
+func (s *Slots) Drop(entries slot.Set) {
+	s.mu.Lock()
+	for n := range entries.Slots() {
 		delete(s.owned, n)
 	}
-	s.paused = s.paused.Minus(slots)
+	s.closed = s.closed.Minus(entries)
 	s.mu.Unlock()
-	s.changed.send()
-	return versions, nil
-}
-
-// Drop forgets the keys of slots. Their objects leave the informers with Held, and do not count as
-// deleted.
-func (s *Slots) Drop(slots slot.Set) {
-	s.mu.Lock()
-	for n := range slots.And(slot.All()).Slots() {
-		s.loads[n] = 0
-	}
-	s.mu.Unlock()
-	members, _ := s.snapshot()
-	for _, c := range members {
-		c.drop(slots.And(c.has()))
-	}
-	s.held.Remove(slots.And(slot.All()))
-}
-
-// Report returns the slots that are in order in all controllers. A slot is in order if the informers
-// are synced, have reached the versions, and have not failed to list and watch for longer than a
-// minute. By namespace, the lists and watches of the namespaces in the slot alone are judged, where
-// informers have several. Besides, no key of the slot has been ready or held back for longer than that,
-// and no change has waited longer for the end of the running call of its key.
-//
-// The load of a slot is ten plus the number of its calls; the weight of a call halves every two
-// minutes. Without the ten, a few calls of an idle group would move its slots to and fro. Calls
-// measure the work that a move takes along: unlike their durations, they do not depend on the machine,
-// and unlike the number of objects they show which namespaces are busy. A call counts if something
-// else has led to it than the move of the slot or the echo of an own write: a move makes such calls,
-// and must not lead to the next move.
-func (s *Slots) Report() (inOrder slot.Set, loads [slot.Count]float64) {
-	members, _ := s.snapshot()
-	var made [slot.Count]float64
-	for _, c := range members {
-		c.takeMade(&made)
-	}
-	inOrder = s.inOrder().And(slot.All())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	now := time.Now()
-	kept := math.Exp2(-now.Sub(s.aged).Seconds() / loadHalf.Seconds())
-	s.aged = now
-	for n := range s.loads {
-		s.loads[n] = s.loads[n]*kept + made[n]
-		if _, ok := s.owned[n]; ok {
-			loads[n] = s.loads[n] + loadBase
-		}
-	}
-	return inOrder, loads
-}
-
-// inOrder returns the slots that are served and in order in all controllers that may serve them.
-func (s *Slots) inOrder() (inOrder slot.Set) {
-	members, _ := s.snapshot()
-	for _, o := range s.serving(slot.All().Union(wholes)) {
-		inOrder.Add(o.Number)
-	}
-	for _, c := range members {
-		inOrder = inOrder.Minus(c.has().Minus(c.inOrder()))
-	}
-	return inOrder
+	s.each(entries, func(c slotted, some slot.Set) {
+		parked := c.table().drop(some)
+		c.forget(some) // first: a parked key whose call is due would be called, and then once more
+		c.settle(parked)
+	})
+	s.held.Remove(entries.And(slot.All()))
 }

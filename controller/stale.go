@@ -3,7 +3,6 @@ package controller
 import (
 	"cmp"
 	"maps"
-	"slices"
 
 	"github.com/tidings-go/tidings/internal/written"
 )
@@ -107,18 +106,4 @@ func (r *run[T]) admit() (admitted []*follower[T]) {
 		}
 	}
 	return admitted
-}
-
-// cutOff returns the namespaces whose keys calls cannot be made for at present, or with caches that are
-// too old; "" is all.
-func (r *run[T]) cutOff() []string {
-	namespaces := slices.Collect(maps.Keys(r.holding()))
-	for _, f := range r.c.all() {
-		for _, namespace := range f.namespaces() {
-			if f.isCutOff(namespace) {
-				namespaces = append(namespaces, r.c.neededBy(f, namespace))
-			}
-		}
-	}
-	return namespaces
 }

@@ -59,16 +59,16 @@ func TestS2_ALeaderWhoseHandOverWasTakenBack(t *testing.T) {
 		version := ""
 		stop := p.manages(writesOnce(p, 40*time.Second, &version))
 		given := map[string]string{"configmaps": "1"}
-		p.s.Lead("single", given)
+		lead(p.s, given)
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(p.ctx, 30*time.Second)
 		defer cancel()
-		if _, err := p.s.Resign(ctx, "single"); !errors.Is(err, controller.ErrCallsRunning) {
+		if _, err := resign(ctx, p.s); !errors.Is(err, controller.ErrCallsRunning) {
 			t.Fatal(err)
 		}
-		p.s.Lead("single", given) // the hand-over was taken back
+		p.s.Unshut(slot.Of(slot.Count)) // the hand-over was taken back
 		time.Sleep(time.Second)
-		left, err := p.s.Resign(p.ctx, "single")
+		left, err := resign(p.ctx, p.s)
 		fatal(t, err)
 		if left != nil && left["configmaps"] != version {
 			t.Errorf("the next leader is to wait for %v, and the call has written %s", left, version)
@@ -95,16 +95,16 @@ func TestS2_ADeletionThatShowsInTheNextRun(t *testing.T) {
 			return controller.Result{}, p.client.CoreV1().Secrets("a").Delete(ctx, "child", deleteNow)
 		})
 		stop := p.manages(c)
-		p.s.Lead("single", map[string]string{})
+		lead(p.s, map[string]string{})
 		time.Sleep(100 * time.Millisecond)
 		ctx, cancel := context.WithTimeout(p.ctx, time.Second)
 		defer cancel()
-		if _, err := p.s.Resign(ctx, "single"); err == nil {
+		if _, err := resign(ctx, p.s); err == nil {
 			t.Fatal("the controller has resigned")
 		}
-		p.s.Lead("single", map[string]string{}) // the hand-over was taken back
+		p.s.Unshut(slot.Of(slot.Count)) // the hand-over was taken back
 		time.Sleep(20 * time.Second)
-		left, err := p.s.Resign(p.ctx, "single")
+		left, err := resign(p.ctx, p.s)
 		fatal(t, err)
 		if left != nil && left["secrets"] == "" {
 			t.Errorf("the next leader is to wait for %v: the deletion is not in it", left)
@@ -196,13 +196,13 @@ func TestS2_ALeaderWhoseHandOverIsTakenBackAfterItHasResigned(t *testing.T) {
 		version := ""
 		stop := p.manages(writesOnce(p, 0, &version))
 		given := map[string]string{"configmaps": "1"}
-		p.s.Lead("single", given)
+		lead(p.s, given)
 		time.Sleep(time.Second)
-		first, err := p.s.Resign(p.ctx, "single")
+		first, err := resign(p.ctx, p.s)
 		fatal(t, err)
-		fatal(t, stop())          // the process leaves
-		p.s.Lead("single", given) // the hand-over was taken back, as the next owner has ended
-		left, err := p.s.Resign(p.ctx, "single")
+		fatal(t, stop()) // the process leaves
+		lead(p.s, given) // the hand-over was taken back, as the next owner has ended
+		left, err := resign(p.ctx, p.s)
 		fatal(t, err)
 		if left != nil && left["configmaps"] != version {
 			t.Errorf("the next leader is to wait for %v after %v, and the call has written %s", left, first, version)

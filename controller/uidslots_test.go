@@ -50,10 +50,10 @@ func TestS2_ADrainThatFailsLosesNoKeyOfAnotherSlot(t *testing.T) {
 		log.expect(t, "1 true")
 		ctx, cancel := context.WithTimeout(p.ctx, 2*time.Second)
 		defer cancel()
-		if _, err := p.s.Drain(ctx, slotOfUID(first)); err == nil {
+		if _, err := drain(ctx, p.s, slotOfUID(first)); err == nil {
 			t.Fatal("the drain succeeded")
 		}
-		p.takes(slotOfUID(first), map[string]string{}) // the hand-over is taken back
+		p.s.Unshut(slotOfUID(first)) // the hand-over is taken back
 		time.Sleep(10 * time.Minute)
 		log.expect(t, "2 false")
 	})
@@ -111,11 +111,12 @@ func TestS2_ADrainThatSucceedsLosesNoKeyOfAnotherSlot(t *testing.T) {
 		update(w, withState(other, "2")) // its call's write shows after 3 s
 		log.expect(t, "other 2 false")
 		versions := make(chan map[string]string, 1)
-		go func() { got, err := p.s.Drain(p.ctx, drained); fatal(t, err); versions <- got }()
+		go func() { got, err := drain(p.ctx, p.s, drained); fatal(t, err); versions <- got }()
 		time.Sleep(1500 * time.Millisecond)
 		log.expect(t, "x 2 false") // its write shows 3 s later
 		update(w, withState(second, "3"))
 		<-versions
+		p.s.Drop(drained)
 		time.Sleep(10 * time.Minute)
 		log.expect(t, "x 3 false")
 	})
@@ -160,7 +161,7 @@ func TestS2_VersionsOfASlotByUID(t *testing.T) {
 		}
 		want["read"] = ""
 		for _, name := range names {
-			got, err := s.Drain(w.ctx, slots[name])
+			got, err := drain(w.ctx, s, slots[name])
 			fatal(t, err)
 			if got["configmaps held"] != want[name] {
 				t.Errorf("the slot of the object that was %s has the versions %v, want %q", name, got, want[name])

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/inspect"
-	"github.com/tidings-go/tidings/internal/slot"
 )
 
 // makeUnit makes a controller, unless the server lacks a resource that it requires.
@@ -35,12 +34,10 @@ func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if runner != nil && m.o.Slots != nil && !hasSlots(runner) {
-		u.number = slot.Count + m.led
-		if m.led++; m.led > slot.MaxControllers {
-			return fmt.Errorf("%d controllers without Options.Slots are to run: a group leads at most %d",
-				m.led, slot.MaxControllers)
+		var err error
+		if runner, u.number, err = m.o.Slots.lead(runner); err != nil {
+			return err
 		}
-		runner = m.o.Slots.lead(runner, u.number)
 	}
 	if missing != "" && u.missing != missing {
 		m.o.Logger.Warn("a controller is skipped until the server serves what it needs",

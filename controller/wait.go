@@ -54,9 +54,7 @@ func (c *Controller[T]) WaitUntilReconciled(ctx context.Context, key, version st
 }
 
 func (c *Controller[T]) isReconciled(key, version string) bool {
-	c.mu.Lock()
-	r := c.running
-	c.mu.Unlock()
+	r := c.running.Load()
 	if r == nil {
 		return false
 	}

@@ -32,7 +32,7 @@ type GroupFigures struct {
 	Colors map[string]int `json:"-"`
 	// Controllers are the entries of controllers.
 	Controllers []shard.Entry `json:"-"`
-	// Odd are the slots that move or are uncovered, up to maxOdd, and MoreOdd counts the others.
+	// Odd are the slots that move, or are not covered, or late, up to maxOdd, and MoreOdd counts the others.
 	Odd     []shard.Entry `json:"-"`
 	MoreOdd int           `json:"-"`
 }
@@ -65,7 +65,7 @@ func (h *Handler) groupPage(r *http.Request) (any, error) {
 			switch {
 			case e.Controller != "":
 				f.Controllers = append(f.Controllers, e)
-			case e.Covered && e.Next == "":
+			case e.Cover == shard.Covered && e.Next == "":
 			case len(f.Odd) == maxOdd:
 				f.MoreOdd++
 			default:
@@ -85,8 +85,13 @@ const (
 	gridColumns, gridBox = 32, 16
 )
 
-// grid draws slots, coloured by their owners. An uncovered slot is empty, and a slot that moves
-// has a mark.
+// coverClasses are the classes of covers in the style sheet.
+var coverClasses = map[shard.Cover]string{
+	shard.Nobody: " uncovered nobody", shard.NotReady: " uncovered", shard.Late: " late",
+}
+
+// grid draws slots, coloured by their owners. A slot that is not covered is empty, a late one has a
+// frame, and one that moves a dot.
 func grid(slots []shard.Entry, colors map[string]int) template.HTML {
 	if len(slots) == 0 {
 		return ""
@@ -102,9 +107,7 @@ func grid(slots []shard.Entry, colors map[string]int) template.HTML {
 		if !ok {
 			class = "unowned"
 		}
-		if !e.Covered {
-			class += " uncovered"
-		}
+		class += coverClasses[e.Cover]
 		fmt.Fprintf(&b, `<rect class="%s" x="%d" y="%d" width="%d" height="%[4]d"><title>%[5]s</title></rect>`,
 			class, x+1, y+1, gridBox-2, template.HTMLEscapeString(slotText(e)))
 		if e.Next != "" {
@@ -120,16 +123,34 @@ func slotText(e shard.Entry) string {
 	if e.Owner == "" {
 		text += "no owner"
 	} else {
-		text += fmt.Sprintf("%s for %s, epoch %d, load %v", e.Owner, short(e.Age), e.Epoch, e.Load)
+		text += fmt.Sprintf("%s for %s, epoch %d, weight %d", e.Owner, short(e.Age), e.Epoch, e.Weight)
 	}
-	if !e.Covered {
-		text += ", uncovered for " + short(e.UncoveredFor)
+	if cover := coverText(e); cover != "" {
+		text += ", " + cover
 	}
 	if e.Next != "" {
 		text += ", moves to " + e.Next + " for " + short(e.MovingFor)
 	}
 	return text
 }
+
+// coverText describes an entry that is not covered, or late: "" of others.
+func coverText(e shard.Entry) string {
+	if e.Cover == shard.Covered {
+		return ""
+	}
+	text := fmt.Sprintf("%s for %s", e.Cover, short(e.CoverFor))
+	if e.Reason != "" {
+		text += ": " + e.Reason
+	}
+	return text
+}
+
+// isUncovered reports whether no member calls for an entry.
+func isUncovered(e shard.Entry) bool { return e.Cover == shard.Nobody || e.Cover == shard.NotReady }
+
+// mostLate is the time from which late slots are a problem.
+const mostLate = 10 * time.Minute
 
 // percent returns a share of 1. It rounds down, so that 100 % is all.
 func percent(share float64) string { return fmt.Sprintf("%d %%", int(share*100)) }
@@ -149,7 +170,17 @@ func groupProblems(h shard.Health, now time.Time) (found []Problem) {
 		add(0, "%v", h.Map)
 	}
 	if h.UncoveredFor > h.Tolerated {
-		add(h.UncoveredFor, "leaves uncovered: %s", h.Uncovered)
+		for _, uncovered := range []struct{ what, names string }{
+			{"has slots or controllers that nobody owns", h.Nobody},
+			{"has slots or controllers whose owners are not ready", h.NotReady},
+		} {
+			if uncovered.names != "" {
+				add(h.UncoveredFor, "%s: %s", uncovered.what, uncovered.names)
+			}
+		}
+	}
+	if h.LateFor > mostLate {
+		add(h.LateFor, "is late for some slots or controllers, and nothing moves because of it: %s", h.Late)
 	}
 	if h.State == shard.Joining && h.LastError != nil {
 		add(now.Sub(h.LastErrorAt), "cannot be joined: %v", h.LastError)

@@ -28,7 +28,8 @@ import (
 const (
 	// teams is the number of namespaces with objects. Each has two ConfigMaps, and every 20th a third
 	// one, whose calls are slow.
-	teams = 1000
+	teams   = 1000
+	workers = 16 // of each member
 	// clockError is the largest error of the clocks of members.
 	clockError = 30 * time.Second
 )
@@ -67,7 +68,7 @@ func startFleet(
 	t.Helper()
 	f := &fleet{T: t, program: build(t, ".", "internal/member"), by: by, lease: lease,
 		server:  apiserver.Options{Arguments: arguments}.Start(t),
-		history: &journal.History{Lease: lease, Slack: 10 * time.Second, UIDs: map[string]string{}},
+		history: &journal.History{Lease: lease, Workers: workers, UIDs: map[string]string{}},
 	}
 	config := f.server.Config()
 	config.QPS = -1
@@ -248,7 +249,8 @@ func (f *fleet) join(generation string) *member {
 	clock := []time.Duration{0, clockError, -clockError}[len(f.members)%3]
 	m := &member{proxy: p, Process: journal.NewProcess(name, path)}
 	m.replica = startReplica(f.T, name, f.program, "-kubeconfig", kubeconfig(f.T, config), "-journal", path,
-		"-name", name, "-generation", generation, "-by", string(f.by), "-lease", f.lease.String(), "-clock", clock.String())
+		"-name", name, "-generation", generation, "-by", string(f.by), "-lease", f.lease.String(), "-clock", clock.String(),
+		"-workers", strconv.Itoa(workers))
 	f.members, f.running = append(f.members, m), append(f.running, m)
 	f.history.Processes = append(f.history.Processes, m.Process)
 	return m
@@ -265,10 +267,13 @@ func (f *fleet) forget(m *member) {
 	f.running = slices.DeleteFunc(f.running, func(other *member) bool { return other == m })
 }
 
+// swallow is the kind of the fault of a member whose requests reach the server, and whose answers are lost.
+const swallow = "swallow"
+
 // fault begins a fault of a member, and returns a function that ends it.
 func (m *member) fault(kind string, begin, end func()) (over func()) {
 	n := len(m.Faults)
-	m.Faults = append(m.Faults, journal.Fault{Kind: kind, From: journal.Now()})
+	m.Faults = append(m.Faults, journal.Fault{Kind: kind, From: journal.Now(), IsHeard: kind == swallow})
 	begin()
 	return func() {
 		end()
@@ -320,8 +325,8 @@ func (f *fleet) report() {
 	err := eventually(f.Context(), patience, func(ctx context.Context) (bool, error) {
 		r, err := shard.Read(ctx, f.server.Config(), "ops", "members")
 		if err == nil && (r.Covered < 1 || r.Moving > 0) {
-			err = fmt.Errorf("covered: %v, not %s; %d slots move: %q", r.Covered, r.Uncovered, r.Moving,
-				r.Problems)
+			err = fmt.Errorf("covered: %v, nobody has %q, not ready are %q; %d slots move: %q", r.Covered, r.Nobody, r.NotReady,
+				r.Moving, r.Problems)
 		}
 		return err == nil, err
 	})

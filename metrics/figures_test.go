@@ -66,8 +66,9 @@ func everything() []any {
 	return []any{
 		&group{shard.Health{
 			Lease: "ops/rollout", State: shard.Member, Owned: 86, Serving: 85, Covered: 0.75,
-			Remaining: 10 * time.Second, UncoveredFor: 20 * time.Second, Moving: 2,
-			MovingFor: 3 * time.Second, Moves: shard.Moves{In: 100, Out: 14, TakenBack: 1}, Failures: 4,
+			Entries:   map[shard.Cover]int{shard.Covered: 767, shard.Late: 7, shard.NotReady: 6, shard.Nobody: 5},
+			Remaining: 10 * time.Second, LateFor: 700 * time.Second, UncoveredFor: 20 * time.Second, Moving: 2,
+			MovingFor: 3 * time.Second, Moves: shard.Moves{In: 100, Out: 14, Crashes: 1}, Failures: 4,
 			Members: []shard.MemberHealth{{Live: true}, {Live: true}, {}},
 		}},
 		&viewed{factory{[]health.Informer{deployments}}},

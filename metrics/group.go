@@ -4,31 +4,42 @@ import "github.com/tidings-go/tidings/shard"
 
 // groupFamilies are the metrics of groups of shards.
 type groupFamilies struct {
-	covered, uncoveredFor, owned, serving, moving, movingFor, members, moves *family
-	remaining, failures                                                      *family
+	covered, nobody, notReady, late, uncoveredFor, lateFor *family
+	owned, serving, moving, movingFor, members, moves      *family
+	remaining, failures                                    *family
 }
 
 func newGroupFamilies(f *families) groupFamilies {
 	const name = "group"
 	return groupFamilies{
-		covered: f.gauge("tidings_shard_covered_ratio", "Share of slots and controllers whose owner is live and "+
-			"reports them in order, as this replica sees it. Healthy: 1.", name),
-		uncoveredFor: f.gauge("tidings_shard_uncovered_seconds",
-			"For how long the slot or controller is uncovered that is so the longest, 0 without one. "+
-				"Healthy: less than a hand-over and the duration of a Lease, 45 by default.", name),
-		owned: f.gauge("tidings_shard_owned_slots", "Slots that this replica owns.", name),
+		covered: f.gauge("tidings_shard_covered_ratio", "Share of slots and controllers whose owner lives and calls "+
+			"for them, late ones included, as this replica sees it. Healthy: 1.", name),
+		nobody: f.gauge("tidings_shard_nobody_entries", "Slots and controllers that no live member owns. "+
+			"Healthy: 0, or falling back to it within the duration of a Lease and 30 seconds.", name),
+		notReady: f.gauge("tidings_shard_not_ready_entries", "Slots and controllers whose owner lives and does not call "+
+			"for them yet, or not at present. Healthy: 0, or falling back to it within the duration of a Lease and "+
+			"30 seconds.", name),
+		late: f.gauge("tidings_shard_late_entries", "Slots and controllers that are covered and have a key that waits "+
+			"for more than a minute. Healthy: falling back to 0 within ten minutes.", name),
+		uncoveredFor: f.gauge("tidings_shard_uncovered_seconds", "For how long the slot or controller has had nobody, or "+
+			"has not been ready, for which that holds the longest, 0 without one. Healthy: up to the duration of a Lease "+
+			"and 30 seconds, which is 45 by default.", name),
+		lateFor: f.gauge("tidings_shard_late_seconds", "For how long the slot or controller has been late for which that "+
+			"holds the longest, 0 without one. Healthy: less than 600.", name),
+		owned: f.gauge("tidings_shard_owned_slots", "Slots that this replica owns. Healthy: about the slots divided by "+
+			"the members, if slots have about as many objects as each other.", name),
 		serving: f.gauge("tidings_shard_serving_slots", "Slots that this replica calls for. "+
 			"Healthy: the owned ones, but for those that come or go.", name),
 		moving: f.gauge("tidings_shard_moving_slots",
 			"Slots and controllers of the group that have a next owner. Healthy: falling back to 0.", name),
 		movingFor: f.gauge("tidings_shard_longest_move_seconds", "For how long the slot or controller has its next "+
-			"owner that moves the longest, 0 without one. Healthy: less than a hand-over, 30 by "+
-			"default.", name),
+			"owner that moves the longest, 0 without one. Healthy: as long as the list of its largest type and its "+
+			"calls take.", name),
 		members: f.gauge("tidings_shard_members", "Members that renew their Lease, as this replica "+
 			"sees it. Healthy: the replicas.", name),
-		moves: f.counter("tidings_shard_moves_total", "Slots and controllers that changed their owner, by what came of "+
-			"it for this replica: in, out, or taken_back, an own hand-over that failed. Healthy: "+
-			"taken_back not growing.", name, "kind"),
+		moves: f.counter("tidings_shard_moves_total", "Slots and controllers that changed their owner: in, received by "+
+			"this replica; out, given away by it; crash, those of in whose owner had ended without a hand-over. "+
+			"Healthy: none while no member joins or leaves, and crash not growing.", name, "kind"),
 		remaining: f.gauge("tidings_shard_remaining_seconds",
 			"How long the term stays open without another renewal, 0 without a membership. "+
 				"Healthy: more than half of the duration of the Lease.", name),
@@ -45,6 +56,10 @@ func (s *scrape) group(h shard.Health) (over bool) {
 	}
 	f, l := &s.groups, labels{}.label("group", s.groupNames.Distinct(nameOfLease(h.Lease)))
 	s.send(f.covered, l, h.Covered)
+	s.send(f.nobody, l, float64(h.Entries[shard.Nobody]))
+	s.send(f.notReady, l, float64(h.Entries[shard.NotReady]))
+	s.send(f.late, l, float64(h.Entries[shard.Late]))
+	s.send(f.lateFor, l, h.LateFor.Seconds())
 	s.send(f.uncoveredFor, l, h.UncoveredFor.Seconds())
 	s.send(f.owned, l, float64(h.Owned))
 	s.send(f.serving, l, float64(h.Serving))
@@ -59,7 +74,7 @@ func (s *scrape) group(h shard.Health) (over bool) {
 	s.send(f.members, l, float64(members))
 	s.send(f.moves, l.label("kind", "in"), float64(h.Moves.In))
 	s.send(f.moves, l.label("kind", "out"), float64(h.Moves.Out))
-	s.send(f.moves, l.label("kind", "taken_back"), float64(h.Moves.TakenBack))
+	s.send(f.moves, l.label("kind", "crash"), float64(h.Moves.Crashes))
 	s.send(f.remaining, l, h.Remaining.Seconds())
 	s.send(f.failures, l, float64(h.Failures))
 	return false

@@ -1,322 +1,237 @@
 package shard
 
 import (
-	"errors"
 	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/controller"
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-func TestS1_ControllersShareKeys(t *testing.T) {
-	for _, by := range []slot.Key{controller.ByNamespace, controller.ByUID} {
-		t.Run(string(by), func(t *testing.T) {
-			inFleet(t, 96, func(f *fleet) {
-				a, b := f.two(by)
-				asked := time.Now()
-				for i := range f.objects {
-					f.ask(i, 1)
-				}
-				time.Sleep(10 * time.Second)
-				calls, shares := f.since(asked), map[string]int{}
-				for i := range f.objects {
-					made := calls[fmt.Sprint(namespaceOf(i), "/c", i)]
-					if len(made) == 0 {
-						t.Errorf("c%d is not called", i)
-						continue
-					}
-					shares[made[0].process]++
-				}
-				if shares["a"] < 20 || shares["b"] < 20 {
-					t.Errorf("the shares are %v", shares)
-				}
-				if got := a.control.Health().Slots; got != a.serves().String() {
-					t.Errorf("a serves %s, and its health says %s", a.serves(), got)
-				}
-				if h := b.Health(); h.Covered != 1 {
-					t.Errorf("the health is %+v", h)
-				}
-				f.wantHeld(a, b)
-			})
-		})
-	}
-}
+// sixControllers is the knob of a process that can lead six controllers as a whole.
+var sixControllers = leading("k0", "k1", "k2", "k3", "k4", "k5")
 
-// wantHeld checks that each object is in the cache of one process, with informers of slots, or of
-// all processes.
-func (f *fleet) wantHeld(replicas ...*replica) {
-	f.Helper()
-	copies := map[string]int{}
-	for _, r := range replicas {
-		for key := range r.informer.Lister().All() {
-			copies[key]++
-		}
+// wantEachLeads checks that each process leads so many controllers, and that all are led.
+func (w *world) wantEachLeads(when string, n int, processes ...*process) {
+	w.Helper()
+	led := w.wantLed(when, processes...)
+	counts := map[string]int{}
+	for _, name := range led {
+		counts[name]++
 	}
-	want := len(replicas)
-	if f.held {
-		want = 1
-	}
-	for i := range f.objects {
-		if key := fmt.Sprint(namespaceOf(i), "/c", i); copies[key] != want {
-			f.Errorf("%s is in the caches of %d processes, want %d", key, copies[key], want)
+	for _, p := range processes {
+		if counts[p.name] != n {
+			w.Errorf("%s: %s leads %d controllers, want %d: %v", when, p.name, counts[p.name], n, led)
 		}
 	}
 }
 
-// moved returns the number of calls of each key by a process for the move of its slot, since a
-// point in time, and the time until the last of the keys was called.
-func (f *fleet) moved(at time.Time, process string) (counts map[string]int, last time.Duration) {
-	counts = map[string]int{}
-	for key, calls := range f.since(at) {
-		first := time.Duration(0)
-		for _, c := range calls {
-			if c.process != process {
-				continue
-			}
-			if first == 0 {
-				first = c.began.Sub(at)
-			}
-			for _, reason := range c.reasons {
-				if reason.Cause == controller.Moved {
-					counts[key]++
-				}
-			}
-		}
-		last = max(last, first)
-	}
-	return counts, last
-}
-
-// wantAllMoved checks that each key had one call for the move of its slot since a process joined,
-// and that the first call of each key was within a time after a point in time.
-func (f *fleet) wantAllMoved(joined, at time.Time, process string, least, most time.Duration) {
-	f.Helper()
-	counts, _ := f.moved(joined, process)
-	_, last := f.moved(at, process)
-	for i := range f.objects {
-		if key := fmt.Sprint(namespaceOf(i), "/c", i); counts[key] != 1 {
-			f.Errorf("%s has %d calls for the move", key, counts[key])
-		}
-	}
-	f.wantBetween("the last first call", last, least, most)
-}
-
-// TestS2_APlannedHandOverOfControllers has a member that leaves while its calls run, and objects
-// change. The caches of the next owner lag: its first call of each key still begins with the last
-// write.
-func TestS2_APlannedHandOverOfControllers(t *testing.T) {
-	const takes = 2 * time.Second
-	for _, lag := range []time.Duration{0, 3 * time.Second} {
-		t.Run(lag.String(), func(t *testing.T) {
-			inFleet(t, 48, func(f *fleet) {
-				a := f.join("a", controller.ByNamespace)
-				f.served(a)
-				joined := time.Now()
-				b := f.join("b", controller.ByNamespace)
-				time.Sleep(5 * time.Second)
-				a.set(func(a *replica) { a.takes = takes })
-				b.server.SetLag(lag)
-				left := time.Now()
-				for i := range f.objects {
-					f.ask(i, 1)
-				}
-				time.Sleep(100 * time.Millisecond)
-				a.stop()
-				f.served(b)
-				time.Sleep(10 * time.Second)
-				f.wantAllMoved(joined, left.Add(time.Millisecond), "b", takes-time.Second, takes+time.Second+lag)
-				if err := a.Wait(); err != nil {
-					t.Error(err)
-				}
-				if h := b.Health(); h.Moves.TakenBack != 0 || h.Covered != 1 {
-					t.Errorf("the health is %+v", h)
-				}
-			})
-		})
-	}
-}
-
-// TestS2_AHandOverWithAServerThatSelects has a member that leaves while a call runs. Its slots go to two
-// members, whose watches lag and bring the objects of their own slots alone: one of them waits for the
-// write of that call, and the other one does not, as it would not see it.
-func TestS2_AHandOverWithAServerThatSelects(t *testing.T) {
-	const takes, lag = 2 * time.Second, 3 * time.Second
-	inFleetOf(t, 96, apisim.Options{ShardedListAndWatch: true}, func(f *fleet) {
-		f.held = true
-		a := f.join("a", controller.ByUID)
-		f.served(a)
-		b, c := f.join("b", controller.ByUID), f.join("c", controller.ByUID)
-		time.Sleep(8 * time.Minute)
-		f.served(a, b, c)
-		if n := a.serves().Len(); n < Count/4 || !c.informer.Health().Sharded {
-			t.Fatalf("a serves %d slots; the health of an informer is %+v", n, c.informer.Health())
-		}
-		a.set(func(a *replica) { a.takes = takes })
-		b.server.SetLag(lag)
-		c.server.SetLag(lag)
-		for i := range f.objects {
-			key := fmt.Sprint(namespaceOf(i), "/c", i)
-			if o, err := a.informer.Lister().Get(key); err == nil && a.serves().Has(slot.UID.Of(string(o.UID), "")) {
-				f.ask(i, 1)
-				break
-			}
-		}
-		time.Sleep(100 * time.Millisecond)
-		a.stop()
-		f.wantBetween("the hand-over", f.served(b, c), takes-time.Second, takes+time.Second+lag)
-		time.Sleep(10 * time.Second)
-		if err := a.Wait(); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-// TestS2_AHandOverAfterACrashWithAServerThatSelects: nobody waits for the versions that the server had
-// after the crash, as no event of the slots may have them.
-func TestS2_AHandOverAfterACrashWithAServerThatSelects(t *testing.T) {
-	inFleetOf(t, 0, apisim.Options{ShardedListAndWatch: true}, func(f *fleet) {
-		f.held = true
-		a := f.join("a", controller.ByUID)
-		f.served(a)
-		b, c := f.join("b", controller.ByUID), f.join("c", controller.ByUID)
-		time.Sleep(8 * time.Minute)
-		f.served(a, b, c)
-		f.server.Inject(apisim.Match{UserAgent: "a"}, apisim.Drop())
-		time.Sleep(2 * duration)
-		f.served(b, c)
-		b.stop()
-		f.wantBetween("the hand-over", f.served(c), 0, time.Second)
-	})
-}
-
-// TestS3_TheKeysOfACrashedControllerAreCalledInTime cuts a process off, whose calls run on.
-func TestS3_TheKeysOfACrashedControllerAreCalledInTime(t *testing.T) {
-	inFleet(t, 48, func(f *fleet) {
-		a := f.join("a", controller.ByNamespace)
-		f.served(a)
-		joined := time.Now()
-		b := f.join("b", controller.ByNamespace)
+func TestS1_MembersShareControllersWithoutSlots(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.start("a", "1", sixControllers)
+		w.covered(a)
 		time.Sleep(5 * time.Second)
-		a.set(func(a *replica) { a.takes = time.Minute })
-		for i := range f.objects {
-			f.ask(i, 1)
+		w.wantEachLeads("alone", 6, a)
+		b, c := w.start("b", "1", sixControllers), w.start("c", "1", sixControllers)
+		time.Sleep(time.Minute)
+		w.wantEachLeads("three", 2, a, b, c)
+		h := c.Health()
+		if h.Covered != 1 || h.Nobody != "" || h.NotReady != "" {
+			t.Errorf("the health is %+v", h)
 		}
-		time.Sleep(time.Second)
+		for _, m := range h.Members {
+			if len(m.Controllers) != 2 {
+				t.Errorf("the member is %+v", m)
+			}
+		}
 		crashed := time.Now()
-		f.server.Inject(apisim.Match{UserAgent: "a"}, apisim.Drop())
-		for b.serves().Len() < Count/2 && time.Since(crashed) < time.Minute {
+		b.crash()
+		for len(w.led(a, c)) < 6 && time.Since(crashed) < time.Minute {
+			time.Sleep(100 * time.Millisecond)
+		}
+		w.wantBetween("the take-over", time.Since(crashed), duration*2/3, duration+2*time.Second)
+		left := time.Now()
+		a.leave()
+		w.wantBetween("the leave", time.Since(left), 0, 2*time.Second)
+		w.wantEachLeads("one", 6, c)
+	})
+}
+
+// TestS2_ALongCallOfAControllerHoldsUpNoOther: it moves once the call has ended.
+func TestS2_ALongCallOfAControllerHoldsUpNoOther(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.start("a", "1", sixControllers)
+		w.covered(a)
+		time.Sleep(5 * time.Second)
+		a.call(Set{4: 1<<6 - 1}, 10*time.Minute)
+		b := w.start("b", "1", sixControllers)
+		time.Sleep(5 * time.Minute)
+		w.wantEachLeads("beside the calls", 6, a)
+		if b.serves() < 110 || a.longestShut > time.Second {
+			t.Errorf("b serves %d slots; an entry was shut for %v", b.serves(), a.longestShut)
+		}
+		time.Sleep(8 * time.Minute)
+		w.wantEachLeads("after them", 3, a, b)
+	})
+}
+
+// TestS4_ControllersThatComeAndGo with a generation: the newer program has one more, and lacks another.
+func TestS4_ControllersThatComeAndGo(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.start("a", "1", leading("x", "y"))
+		w.covered(a)
+		time.Sleep(5 * time.Second)
+		b := w.start("b", "2", leading("y", "z"))
+		time.Sleep(time.Minute)
+		if led := w.led(a, b); !maps.Equal(led, map[string]string{"x": "a", "y": "a", "z": "b"}) {
+			t.Errorf("beside each other they lead %v", led)
+		}
+		a.leave()
+		time.Sleep(10 * time.Second)
+		if led := w.led(b); !maps.Equal(led, map[string]string{"y": "b", "z": "b"}) {
+			t.Errorf("the newer one leads %v", led)
+		}
+		for _, e := range b.Map()[Count:] {
+			if e.Controller == "x" {
+				t.Errorf("the map has %+v", e)
+			}
+		}
+		if h := b.Health(); h.Covered != 1 {
+			t.Errorf("the health is %+v", h)
+		}
+	})
+}
+
+// TestS4_AControllerThatTheNewerVersionLacksIsLedByTheOlder, while a member of that lives.
+func TestS4_AControllerThatTheNewerVersionLacksIsLedByTheOlder(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.start("a", "1", leading("x", "y")), w.start("b", "1", leading("x", "y"))
+		time.Sleep(time.Minute)
+		c := w.start("c", "2", leading("x"))
+		time.Sleep(time.Minute)
+		leaver, stays := a, b
+		if w.led(a)["y"] == "" {
+			leaver, stays = b, a
+		}
+		leaver.leave()
+		time.Sleep(6 * time.Second)
+		led := w.wantLed("after the leave", stays, c)
+		if h := stays.Health(); led["y"] != stays.name || h.Covered != 1 {
+			t.Errorf("they lead %v: %+v", led, h)
+		}
+	})
+}
+
+// TestS5_AControllerThatItsOwnerCannotServeIsLedByAnother, while all others stay.
+func TestS5_AControllerThatItsOwnerCannotServeIsLedByAnother(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.start("a", "1", sixControllers), w.start("b", "1", sixControllers)
+		time.Sleep(time.Minute)
+		w.wantEachLeads("before", 3, a, b)
+		failing := a.leadsNow()[0]
+		began := time.Now()
+		a.set(lacks(failing))
+		time.Sleep(5 * time.Minute)
+		led := w.wantLed("while it fails", a, b)
+		if led[failing] != "b" {
+			t.Errorf("%s fails on a; they lead %v, and a %s", failing, led, memberOf(b.Health(), a).Does)
+		}
+		a.set(recovers)
+		time.Sleep(10 * time.Minute)
+		w.wantEachLeads("after the recovery", 3, a, b)
+		w.wantMoved("in all", began, Count, 2)
+	})
+}
+
+// TestS5_AControllerWithoutAnEntryHasNobody: the members can lead more than the map has room for.
+func TestS5_AControllerWithoutAnEntryHasNobody(t *testing.T) {
+	bubble(t, func(w *world) {
+		names := func(from, to int) (names []string) {
+			for i := from; i < to; i++ {
+				names = append(names, fmt.Sprintf("c%02d", i))
+			}
+			return names
+		}
+		logged := &strings.Builder{}
+		a := w.start("a", "1", leading(names(0, 60)...),
+			with(func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(logged, nil)) }))
+		w.covered(a)
+		time.Sleep(10 * time.Second)
+		if h := a.Health(); h.Covered != 1 || h.Nobody != "" {
+			t.Errorf("the health is %+v", h)
+		}
+		b := w.start("b", "1", leading(names(2, 66)...))
+		time.Sleep(time.Minute)
+		for _, p := range []*process{a, b} {
+			if h := p.Health(); h.Covered != 1-2./322 || h.Nobody != "c64,c65" || h.UncoveredFor < 50*time.Second {
+				t.Errorf("the health is %+v", h)
+			}
+		}
+		synctest.Wait()
+		if !strings.Contains(logged.String(), `unlisted="[c64 c65]"`) {
+			t.Errorf("logged is\n%s", logged)
+		}
+		w.wantProblems(w.read(), "nobody leads c64, c65.")
+	})
+}
+
+// TestS3_AControllerThatNobodyHereKnowsIsNotLed makes a member the owner of an unknown controller.
+func TestS3_AControllerThatNobodyHereKnowsIsNotLed(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.start("a", "1", leading("x"))
+		w.covered(a)
+		time.Sleep(5 * time.Second)
+		w.edit(func(m *handover.Map) {
+			m.Controllers = append(m.Controllers, "stranger")
+			m.Entries = append(m.Entries, handover.Entry{Owner: m.Entries[0].Owner, Epoch: 1})
+		})
+		time.Sleep(10 * time.Second)
+		w.wantLed("beside the stranger", a)
+		w.covered(a)
+		if h := a.Health(); h.NotReady != "stranger" && h.Nobody != "stranger" {
+			t.Errorf("the health is %+v", h)
+		}
+	})
+}
+
+// TestS1_AMapWithFewerEntriesIsMadeAnew removes the controllers from the map.
+func TestS1_AMapWithFewerEntriesIsMadeAnew(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.start("a", "1", sixControllers), w.start("b", "1", sixControllers)
+		time.Sleep(time.Minute)
+		w.restored = true
+		w.edit(func(m *handover.Map) { m.Entries, m.Controllers = m.Entries[:Count], nil })
+		time.Sleep(time.Minute)
+		w.covered(a, b)
+		w.wantEachLeads("anew", 3, a, b)
+	})
+}
+
+// TestS1_ADeletedMapWhileAControllerMoves: the next map has no entry for the controller at first.
+func TestS1_ADeletedMapWhileAControllerMoves(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.start("a", "1", sixControllers)
+		w.covered(a)
+		time.Sleep(5 * time.Second)
+		b := w.start("b", "1", sixControllers, taking(10*time.Second))
+		for n := 0; a.Health().Moving == 0 && n < 1000; n++ {
 			time.Sleep(50 * time.Millisecond)
 		}
-		f.served(b)
-		f.wantBetween("the take-over", time.Since(crashed), duration*2/3, duration+2*time.Second)
-		time.Sleep(time.Second)
-		f.wantAllMoved(joined, crashed, "b", duration/2, duration+2*time.Second)
-	})
-}
-
-// TestS3_APausedControllerWritesNothing delays the renewals of a process whose calls ignore their
-// contexts: their writes are refused, and the process has to be ended.
-func TestS3_APausedControllerWritesNothing(t *testing.T) {
-	inFleet(t, 24, func(f *fleet) {
-		a := f.join("a", controller.ByNamespace)
-		f.served(a)
-		b := f.join("b", controller.ByNamespace)
-		time.Sleep(5 * time.Second)
-		a.set(func(a *replica) { a.takes, a.ignores = time.Minute, true })
-		for i := range f.objects {
-			f.ask(i, 1)
-		}
-		time.Sleep(time.Second)
-		f.server.Inject(by("a", ""), apisim.Delay(time.Hour))
-		time.Sleep(2 * duration)
-		f.served(b)
-		before := len(f.server.Requests().Of(apisim.Match{Resource: "configmaps", UserAgent: "a", Verb: "update"}))
+		w.restored = true
+		w.remove("rollout")
 		time.Sleep(2 * time.Minute)
-		after := len(f.server.Requests().Of(apisim.Match{Resource: "configmaps", UserAgent: "a", Verb: "update"}))
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		if after != before || !errors.Is(a.refused, lease.ErrDeadline) {
-			t.Errorf("a sent %d writes; the last refusal is %v", after-before, a.refused)
-		}
-		if err := a.Wait(); !errors.Is(err, ErrStragglers) {
-			t.Errorf("the group of a ended with %v", err)
+		w.covered(a, b)
+		w.wantEachLeads("anew", 3, a, b)
+		if names := slices.Sorted(slices.Values(a.stored())); !slices.Equal(names, a.leads) {
+			t.Errorf("the map has %v", names)
 		}
 	})
 }
 
-// TestS3_AControllerThatWasPausedTakesPartAgain delays the renewals of a process for a minute.
-func TestS3_AControllerThatWasPausedTakesPartAgain(t *testing.T) {
-	inFleet(t, 24, func(f *fleet) {
-		a := f.join("a", controller.ByNamespace)
-		f.served(a)
-		b := f.join("b", controller.ByNamespace)
-		time.Sleep(5 * time.Second)
-		paused := time.Now()
-		pause := f.server.Inject(by("a", ""), apisim.Delay(time.Minute))
-		time.Sleep(2 * duration)
-		f.served(b)
-		if got := a.control.Health(); got.State != controller.StateWaiting || !a.serves().IsEmpty() {
-			t.Errorf("a serves %v: %+v", a.serves(), got)
-		}
-		time.Sleep(30 * time.Second)
-		pause.Lift()
-		time.Sleep(time.Minute)
-		left := time.Now()
-		b.stop()
-		f.served(a)
-		time.Sleep(10 * time.Second)
-		f.wantAllMoved(paused, left, "a", 0, time.Second)
-	})
-}
-
-// TestS7_AJoinIsAFewLists counts the lists of a third process until its share is complete: the first
-// list, and one for each time that the planner gives it slots.
-func TestS7_AJoinIsAFewLists(t *testing.T) {
-	inOneFleet(t, 240, true, func(f *fleet) {
-		a := f.join("a", controller.ByUID)
-		b := f.join("b", controller.ByUID)
-		time.Sleep(5 * time.Minute)
-		f.served(a, b)
-		c := f.join("c", controller.ByUID)
-		time.Sleep(5 * time.Minute)
-		f.served(a, b, c)
-		lists := f.server.Requests().Of(apisim.Match{Resource: "configmaps", UserAgent: "c", Verb: "list"})
-		if n := c.serves().Len(); n < 60 || len(lists) == 0 || len(lists) > 6 {
-			t.Errorf("%d lists for %d slots", len(lists), n)
-		}
-	})
-}
-
-// TestS2_AHandOverOfQuietObjects: two replicas start one after the other, and the first one leaves in
-// order. No object changes meanwhile; the Leases of the group do.
-func TestS2_AHandOverOfQuietObjects(t *testing.T) {
-	inFleetOf(t, 0, apisim.Options{}, func(f *fleet) {
-		a := f.join("a", controller.ByNamespace)
-		f.served(a)
-		b := f.join("b", controller.ByNamespace)
-		time.Sleep(15 * time.Second)
-		a.stop()
-		f.wantBetween("the hand-over", f.served(b), 0, 2*time.Second)
-	})
-}
-
-// TestS2_AHandOverOfQuietObjectsAfterACrash: the slots of a crashed replica go to another one, and on
-// to a third one when that leaves in order.
-func TestS2_AHandOverOfQuietObjectsAfterACrash(t *testing.T) {
-	inFleetOf(t, 0, apisim.Options{BookmarkInterval: 5 * time.Minute}, func(f *fleet) {
-		a := f.join("a", controller.ByNamespace)
-		f.served(a)
-		b, c := f.join("b", controller.ByNamespace), f.join("c", controller.ByNamespace)
-		time.Sleep(8 * time.Minute)
-		f.served(a, b, c)
-		f.server.Inject(apisim.Match{UserAgent: "a"}, apisim.Drop())
-		time.Sleep(2 * duration)
-		f.served(b, c)
-		b.stop()
-		f.wantBetween("the hand-over", f.served(c), 0, 2*time.Second)
-	})
-}
+// stored returns the controllers of the map that the server has.
+func (p *process) stored() []string { return p.w.stored().Controllers }

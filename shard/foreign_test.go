@@ -2,6 +2,8 @@ package shard
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,8 +37,10 @@ func TestS2_TheLeaseOfAnElectionHasTheName(t *testing.T) {
 		ends   func(l *coordinationv1.Lease)
 		begins time.Duration
 	}{
-		"released":           {"", 0, nil, 5 * time.Second},
-		"held, and released": {"another", 40, func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("") }, 45 * time.Second},
+		"released": {"", 0, nil, 8 * time.Second},
+		"held, and released": {
+			"another", 40, func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = new("") }, 45 * time.Second,
+		},
 		"held, and runs out": {"another", 40, nil, 60 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -76,8 +80,12 @@ func TestReadWaitsForNoLeaseForLong(t *testing.T) {
 		w.covered(w.start("a", "1"))
 		now, seconds, holder := metav1.NewMicroTime(time.Now().Add(2*time.Second)), int32(3600), "rollout.x-1"
 		_, err := apisim.Create(w.Context(), w.server, &coordinationv1.Lease{
-			ObjectMeta: metav1.ObjectMeta{Namespace: "ops", Name: holder, Labels: map[string]string{groupLabel: "rollout"}},
-			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now},
+			ObjectMeta: metav1.ObjectMeta{
+				Namespace: "ops", Name: holder, Labels: map[string]string{groupLabel: "rollout"},
+			},
+			Spec: coordinationv1.LeaseSpec{
+				HolderIdentity: &holder, LeaseDurationSeconds: &seconds, RenewTime: &now,
+			},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -107,5 +115,19 @@ func TestAReadOfAMissingLeaseKeepsTheVersion(t *testing.T) {
 		if after := version(); after != before {
 			t.Errorf("it was %q, and is %q", before, after)
 		}
+	})
+}
+
+// TestS5_ReadTellsOfAnElectionOfTheName while members wait for it.
+func TestS5_ReadTellsOfAnElectionOfTheName(t *testing.T) {
+	bubble(t, func(w *world) {
+		w.foreign("another")
+		w.start("a", "1")
+		time.Sleep(8 * time.Second)
+		r, err := Read(w.Context(), leasetest.Config(w.server, "reader"), "ops", "rollout")
+		if err != nil || !slices.ContainsFunc(r.Problems, func(p string) bool { return strings.Contains(p, "held by another") }) {
+			t.Errorf("%v: %q", err, r.Problems)
+		}
+		time.Sleep(time.Minute) // the election's Lease runs out
 	})
 }

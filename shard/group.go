@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/shard/internal/protocol"
+	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
 // Group is the part of one process in a group. [Join] makes one. Its methods may be called from
@@ -29,27 +29,28 @@ type Group struct {
 	client   *lease.Client
 	follower *lease.Follower
 	clock    lease.Clock
+	began    struct {
+		at      time.Time
+		instant lease.Instant
+	}
 	log      *slog.Logger
 	failures lease.Failures
 
 	changed chan struct{} // the view or the membership changed; the loop receives it
 	done    chan struct{} // closed when the group was left, with err
 
-	mu        sync.Mutex // guards the rest
-	view      view
-	present   *membership // nil between two memberships
-	plan      planner
-	state     State
-	moves     Moves
-	joined    time.Time             // the beginning of the first membership, by the server's clock
-	uncovered map[int]lease.Instant // since when entries are uncovered; also for the key unlisted
-	alarm     time.Time             // the time at which uncovered entries were last logged
-	err       error
+	mu      sync.Mutex // guards the rest
+	view    view
+	present *membership // nil between two memberships
+	state   State
+	moves   Moves
+	cover   cover
+	err     error
 }
 
-// Join makes this process a member of the group that the options name, until ctx ends. Then its
-// slots are handed over, its calls end, and it leaves. A membership that is lost is followed by
-// another one, with another term.
+// Join makes this process a member of the group that the options name, until ctx or the work of the
+// handler ends, see [Handler].Ends. Then its entries are handed over, its calls end, and it leaves. A
+// membership that is lost is followed by another one, with another term.
 //
 // It sends nothing before it returns. The server's refusals are in Health and the log. It is an error
 // to join with the same controller.Slots twice, or before a controller or a manager has them.
@@ -90,12 +91,9 @@ func newObserver(config *rest.Config, o Options, timeout time.Duration) (*Group,
 		o: o, times: o.times(), clock: lease.NewClock(), state: Joining,
 		log:     o.Logger.With("lease", o.Namespace+"/"+o.Name),
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
-		view: view{members: map[protocol.ID]*observed{}}, uncovered: map[int]lease.Instant{},
+		view: view{members: map[handover.ID]*observed{}},
 	}
-	g.plan = planner{
-		failed: failures{}, relieved: failures{},
-		tried: map[protocol.Move]time.Time{}, loads: map[int]float64{},
-	}
+	g.start()
 	g.client, err = lease.NewClient(config, o.Namespace, lease.Selection{
 		Parameter: "labelSelector", Value: groupLabel + "=" + o.Name, Name: o.Name,
 	}, cmp.Or(timeout, g.times.Timeout()), func() { g.follower.Restart() })
@@ -103,7 +101,7 @@ func newObserver(config *rest.Config, o Options, timeout time.Duration) (*Group,
 		return nil, fmt.Errorf("shard: %w", err)
 	}
 	g.follower = &lease.Follower{
-		Client: g.client, Times: g.times, Requests: g.requests(), List: g.list, Observe: g.observe,
+		Client: g.client, Times: g.times, Requests: g.requests(), List: g.list, Observe: g.hear,
 		Read: func(ctx context.Context) error {
 			_, err := g.list(ctx)
 			return err
@@ -112,12 +110,15 @@ func newObserver(config *rest.Config, o Options, timeout time.Duration) (*Group,
 	return g, nil
 }
 
+// start begins the time that now returns.
+func (g *Group) start() { g.began.at, g.began.instant = time.Now(), g.clock.Now() }
+
 func (g *Group) requests() lease.Requests {
 	return lease.Requests{Failures: &g.failures, Log: g.log}
 }
 
-// Wait returns when the group was left. It returns nil if the group was left because ctx ended,
-// else an error that wraps [ErrStragglers].
+// Wait returns when the group was left. It returns nil if the group was left in order, and else an
+// error that wraps [ErrStragglers], or why the map cannot be read.
 func (g *Group) Wait() error {
 	<-g.done
 	return g.err
@@ -130,12 +131,34 @@ func (g *Group) label(ctx context.Context, does string) context.Context {
 	return ctx
 }
 
-// run begins one membership after the other, until ctx ends.
+// run begins one membership after the other, until ctx or the handler's work ends.
 func (g *Group) run(ctx context.Context) {
 	defer close(g.done)
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var background sync.WaitGroup
 	background.Go(func() { g.follower.Run(g.label(following, "follower")) })
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	background.Go(func() {
+		select {
+		case <-g.handler.Ends():
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	err := g.beMember(ctx)
+	cancel()
+	stop()
+	background.Wait()
+	g.mu.Lock()
+	g.state, g.err = Stopped, err
+	g.mu.Unlock()
+	g.handler.Left(err)
+}
+
+// beMember begins one membership after the other. It returns once ctx has ended, or with an error
+// after which there is no other membership.
+func (g *Group) beMember(ctx context.Context) error {
 	requests := g.requests()
 	name := g.newIdentity()
 	for failures, lost := 0, 0; ctx.Err() == nil; {
@@ -151,8 +174,8 @@ func (g *Group) run(ctx context.Context) {
 		}
 		g.log.Info("the membership begins", "identity", m.id)
 		began := time.Now()
-		if g.err = g.serve(ctx, m); g.err != nil {
-			break
+		if err := g.serve(ctx, m); err != nil {
+			return err
 		}
 		failures, name = 0, g.newIdentity()
 		if lost++; time.Since(began) > g.o.Duration {
@@ -161,11 +184,7 @@ func (g *Group) run(ctx context.Context) {
 		// Each lost membership may leave a Lease that others wait for.
 		lease.Sleep(ctx, g.times.LongDelay(lost, nil))
 	}
-	stop()
-	background.Wait()
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.state = Stopped
+	return nil
 }
 
 // newIdentity returns the name of a Lease that no membership has had.
@@ -177,12 +196,12 @@ func (g *Group) newIdentity() string {
 // created. The end of ctx does not end the request, as this could leave a member that others wait
 // for.
 func (g *Group) join(ctx context.Context, name string) (*membership, error) {
-	m := newMembership(g, protocol.ID(name))
+	m := newMembership(g, handover.ID(name))
 	l, send := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 		Namespace: g.o.Namespace, Name: name, Labels: map[string]string{groupLabel: g.o.Name},
 	}}, g.client.Create
 	g.mu.Lock()
-	g.watchCoverLocked()
+	g.noteCoverLocked(g.now())
 	if seen := g.observedLocked(m.id).lease; seen != nil {
 		l, send = seen.DeepCopy(), g.client.Update
 	}
@@ -190,7 +209,9 @@ func (g *Group) join(ctx context.Context, name string) (*membership, error) {
 	if l.ResourceVersion != "" && lease.HolderOf(l) != name {
 		return nil, fmt.Errorf("the lease %s: %w", name, lease.ErrNotHeld)
 	}
-	m.write(l)
+	if err := m.take(l); err != nil {
+		return nil, err
+	}
 	sent, before := g.clock.Now(), g.sending(l)
 	got, err := send(context.WithoutCancel(ctx), l)
 	if lease.IsOutdated(err) {
@@ -204,25 +225,23 @@ func (g *Group) join(ctx context.Context, name string) (*membership, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.present = m
-	if g.joined.IsZero() {
-		g.joined = got.CreationTimestamp.Time
-	}
 	return m, nil
 }
 
 // serve runs one membership, until its term closes or the group is left. It returns an error if
-// calls still run.
+// calls still run, or if the map has another format.
 func (g *Group) serve(ctx context.Context, m *membership) error {
 	g.handler.Begin(&Term{m.term})
 	renewing, stop := context.WithCancel(m.term.Context())
 	var background sync.WaitGroup
 	background.Go(func() {
 		requests := g.requests()
-		g.holder(m).Renew(g.label(renewing, "renewer"), m.term, &requests, m.soon, m.renewal)
+		g.holder(m).Renew(g.label(renewing, "renewer"), m.term, &requests, m.soon, m.take)
 	})
 	g.loop(ctx, m)
-	if err := m.term.Err(); err != nil {
-		g.log.Error("the membership is lost", "error", err)
+	lost := m.term.Err()
+	if lost != nil {
+		g.log.Error("the membership is lost", "error", lost)
 	}
 	err := m.endAll()
 	stop()
@@ -236,9 +255,12 @@ func (g *Group) serve(ctx context.Context, m *membership) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.present, g.state = nil, Joining
-	if err != nil {
-		return fmt.Errorf("shard: %w %v after the end of the membership: the lease %s/%s is not released: slot %w",
+	switch {
+	case err != nil:
+		return fmt.Errorf("shard: %w %v after the begin of the end: the lease %s/%s is not released: %w",
 			ErrStragglers, g.o.Grace, g.o.Namespace, m.id, err)
+	case errors.Is(lost, handover.ErrFormat):
+		return fmt.Errorf("shard: %w", lost)
 	}
 	return nil
 }
@@ -268,6 +290,7 @@ func (g *Group) holder(m *membership) *lease.Holder {
 func (g *Group) release(ctx context.Context, m *membership) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.o.Duration/3)
 	defer cancel()
+	g.releaseMap(ctx, m)
 	requests := g.requests()
 	for failures := 1; ; failures++ {
 		_, err := g.holder(m).Swap(ctx, string(m.id), func(l *coordinationv1.Lease) error {
@@ -283,4 +306,23 @@ func (g *Group) release(ctx context.Context, m *membership) {
 			return
 		}
 	}
+}
+
+// releaseMap releases the map's Lease if no other member lives, so that an election may have it.
+func (g *Group) releaseMap(ctx context.Context, m *membership) {
+	g.mu.Lock()
+	table := g.view.table
+	for id, s := range g.view.members {
+		if id != m.id && !s.ended {
+			table = nil
+		}
+	}
+	g.mu.Unlock()
+	if table == nil {
+		return
+	}
+	l := table.DeepCopy()
+	lease.Release(l)
+	requests := g.requests()
+	requests.Note(ctx, g.swap(ctx, l))
 }

@@ -3,117 +3,48 @@ package shard
 import (
 	"errors"
 	"net/http"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	coordinationv1 "k8s.io/api/coordination/v1"
-
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/lease/leasetest"
 )
 
 func TestS1_MembersShareAllSlots(t *testing.T) {
 	bubble(t, func(w *world) {
-		began := time.Now()
 		a := w.start("a", "1")
-		w.wantBetween("the first owner", w.covered(a), 0, time.Second)
+		w.wantBetween("the first owner", w.covered(a), 5*time.Second, 6*time.Second)
+		began := time.Now()
 		b, c := w.start("b", "1"), w.start("c", "1")
-		time.Sleep(5 * time.Minute)
-		synctest.Wait()
-		for _, p := range []*process{a, b, c} {
-			if n := p.serves(); n < 68 || n > 103 {
-				t.Errorf("%s serves %d slots", p.name, n)
-			}
-		}
-		w.wantBetween("the longest gap", w.longestGap(began.Add(time.Second)), 0, time.Second)
+		time.Sleep(time.Minute)
+		w.wantServing("after a minute", 76, 95, a, b, c)
+		w.wantBetween("the longest gap", w.longestGap(began), 0, time.Second)
 		h := a.Health()
 		if h.Covered != 1 || h.Moving != 0 || len(h.Members) != 3 || h.Planner != a.Health().Identity ||
-			h.State != Member || h.Moves.TakenBack != 0 || h.LastError != nil {
+			h.State != Member || h.LastError != nil {
 			t.Errorf("the health is %+v", h)
 		}
-	})
-}
-
-// TestS1_AJoinMovesEachSlotOnce has a member that joins while the load of the other one is not known.
-func TestS1_AJoinMovesEachSlotOnce(t *testing.T) {
-	bubble(t, func(w *world) {
-		loaded := func(p *process) {
-			for n := range p.loads {
-				p.loads[n] = 10
+		for _, m := range h.Members {
+			if !m.Live || m.Does != "takes" || m.Joining || m.Refused || m.Slots != int(m.Weight) {
+				t.Errorf("the member is %+v", m)
 			}
 		}
-		a := w.start("a", "1", loaded, func(p *process) { p.unready = true })
-		w.covered(a)
-		joined := time.Now()
-		b := w.start("b", "1", loaded)
-		time.Sleep(time.Minute)
-		if moves := w.moved(joined); slices.Max(moves[:]) > 1 || b.serves() != Count/4 {
-			t.Errorf("b serves %d slots; the slots moved %v times", b.serves(), moves)
-		}
 	})
 }
 
-func TestS2_AHandOverWaitsForCallsAndGivesTheirVersions(t *testing.T) {
+// TestS1_AJoinMovesEachSlotOnce has a member that joins while the weights are not known.
+func TestS1_AJoinMovesEachSlotOnce(t *testing.T) {
 	bubble(t, func(w *world) {
-		a := w.start("a", "1", func(p *process) { p.drainFor = 4 * time.Second })
+		w.weigh(func(int) int { return 10 })
+		a := w.start("a", "1", unready)
 		w.covered(a)
 		joined := time.Now()
 		b := w.start("b", "1")
-		time.Sleep(4 * time.Minute)
-		if n := b.serves(); n < 50 {
-			t.Fatalf("b serves %d slots", n)
-		}
-		for slot := range Count {
-			if spans := w.of(slot); len(spans) == 2 && spans[1].versions["pods"] != "a" {
-				t.Errorf("slot %d comes with the versions %v", slot, spans[1].versions)
-			}
-		}
-		// Calls run for 4 s, in which the slot is owned and no new calls begin.
-		w.wantBetween("the longest gap", w.longestGap(joined), 0, time.Second)
+		time.Sleep(time.Minute)
+		w.wantMoved("a minute after the join", joined, Count/2, 1)
+		w.wantServing("a minute after the join", 115, 128, b)
 	})
-}
-
-func TestS2_AHandOverThatIsNotReadyIsTakenBack(t *testing.T) {
-	bubble(t, func(w *world) {
-		a := w.start("a", "1")
-		w.covered(a)
-		b := w.start("b", "1", func(p *process) { p.neverWarm = true })
-		time.Sleep(50 * time.Second)
-		synctest.Wait()
-		if h := a.Health(); h.Moves.TakenBack != Count/4 || h.Moves.Out != 0 || a.serves() != Count || b.serves() != 0 {
-			t.Errorf("a serves %d slots, b %d: %+v", a.serves(), b.serves(), h)
-		}
-	})
-}
-
-func TestS2_ADrainThatTakesLongIsTakenBackAndServedAgain(t *testing.T) {
-	bubble(t, func(w *world) {
-		a := w.start("a", "1", func(p *process) { p.drainFor = time.Hour })
-		w.covered(a)
-		joined := time.Now()
-		w.start("b", "1")
-		time.Sleep(50 * time.Second)
-		synctest.Wait()
-		if h := a.Health(); h.Moves.TakenBack != Count/4 || a.serves() != Count || h.Serving != Count {
-			t.Errorf("a serves %d slots: %+v", a.serves(), h)
-		}
-		w.wantBetween("the longest gap", w.longestGap(joined), 0, time.Second)
-		a.mu.Lock()
-		a.drainFor = 0
-		a.mu.Unlock()
-	})
-}
-
-// three starts processes and waits until they share the slots.
-func (w *world) three() (a, b, c *process) {
-	w.Helper()
-	a, b, c = w.start("a", "1"), w.start("b", "1"), w.start("c", "1")
-	time.Sleep(5 * time.Minute)
-	w.covered(a, b, c)
-	return a, b, c
 }
 
 func TestS3_TheSlotsOfACrashedMemberAreTakenInTime(t *testing.T) {
@@ -121,20 +52,30 @@ func TestS3_TheSlotsOfACrashedMemberAreTakenInTime(t *testing.T) {
 		a, b, c := w.three()
 		for _, crashed := range []*process{a, b} { // the planner, and then another
 			at := time.Now()
-			w.server.Inject(by(crashed.name, ""), apisim.Drop())
+			crashed.crash()
 			left := []*process{b, c}
 			if crashed == b {
 				left = []*process{c}
 			}
 			w.wantBetween("the take-over", w.covered(left...), duration*2/3, duration+2*time.Second)
-			for slot := range Count {
-				for _, s := range w.of(slot) {
+			for _, spans := range w.all() {
+				for _, s := range spans {
 					if s.begin.After(at) && s.versions != nil {
-						t.Fatalf("slot %d comes with the versions %v after a crash", slot, s.versions)
+						t.Fatalf("slot %d comes with the versions %v after a crash", s.entry, s.versions)
 					}
 				}
 			}
 		}
+	})
+}
+
+func TestS3_ACrashWithShortLeases(t *testing.T) {
+	bubble(t, func(w *world) {
+		all := w.four(shortLeases)
+		crashed := time.Now()
+		all[0].crash()
+		w.covered(all[1:]...)
+		w.wantBetween("the take-over", time.Since(crashed), 3*time.Second, 7*time.Second)
 	})
 }
 
@@ -151,29 +92,27 @@ func TestS3_AMemberWithoutAnAnswerInheritsNothing(t *testing.T) {
 		time.Sleep(duration + time.Second)
 		w.covered(a, b)
 		crashed := time.Now()
-		w.server.Inject(by("a", ""), apisim.Drop())
+		a.crash()
 		w.covered(b)
 		w.wantBetween("the take-over", time.Since(crashed), duration/2, duration+2*time.Second)
 	})
 }
 
-// TestS3_APausedMemberCallsNothing delays all requests of a process and their answers, as if it
-// had been paused, for longer than its Lease.
+// TestS3_APausedMemberCallsNothing delays all requests of a process and their answers, as if it had
+// been paused, for longer than its Lease. It joins anew, and gets its share.
 func TestS3_APausedMemberCallsNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()
 		before := b.Health().Identity
 		pause := w.server.Inject(by("b", ""), apisim.Delay(time.Minute))
 		w.wantBetween("the take-over", w.covered(a, c), duration*2/3, duration+2*time.Second)
-		if b.serves() != 0 {
-			t.Errorf("b still serves %d slots", b.serves())
-		}
+		w.wantServing("paused", 0, 0, b)
 		time.Sleep(30 * time.Second)
 		pause.Lift()
 		time.Sleep(5 * time.Minute)
-		synctest.Wait()
-		if h := b.Health(); h.State != Member || h.Identity == before || b.serves() < 50 {
-			t.Errorf("b serves %d slots: %+v", b.serves(), h)
+		w.wantServing("later", 76, 95, b)
+		if h := b.Health(); h.State != Member || h.Identity == before {
+			t.Errorf("the health is %+v", h)
 		}
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -213,7 +152,7 @@ func TestS3_ClocksOfDifferentSpeed(t *testing.T) {
 				t.Errorf("%s has %d terms", p.name, len(p.terms))
 			}
 		}
-		w.server.Inject(by("c", ""), apisim.Drop())
+		c.crash()
 		w.wantBetween("the take-over", w.covered(a, b), duration/2, duration+2*time.Second)
 	})
 }
@@ -224,9 +163,7 @@ func TestS3_ADeletedLeaseEndsItsMemberAndIsHeldByOthers(t *testing.T) {
 		identity := b.Health().Identity
 		w.server.Inject(by("b", "create"), apisim.Refuse(http.StatusInternalServerError, 0))
 		w.server.Inject(by("b", "update"), apisim.Refuse(http.StatusInternalServerError, 0))
-		if _, err := w.server.Delete(t.Context(), leaseResource, "ops", identity); err != nil {
-			t.Fatal(err)
-		}
+		w.remove(identity)
 		synctest.Wait()
 		if b.serves() != 0 || !errors.Is(b.terms[0].Err(), lease.ErrDeleted) {
 			t.Errorf("b serves %d slots, its term is %v", b.serves(), b.terms[0].Err())
@@ -235,169 +172,119 @@ func TestS3_ADeletedLeaseEndsItsMemberAndIsHeldByOthers(t *testing.T) {
 	})
 }
 
+// TestS3_ABlockedMemberLosesItsLease has a process in which a loop hangs: its Lease is not renewed.
+func TestS3_ABlockedMemberLosesItsLease(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		blocked := errors.New("the dispatcher of counter hangs")
+		at := time.Now()
+		b.set(func(p *process) { p.work.Blocked = blocked })
+		// Its term closes at 4/5 of the duration after the last renewal.
+		w.wantBetween("the take-over", w.covered(a, c), duration*4/5-5*time.Second, duration+2*time.Second)
+		w.wantServing("while it hangs", 0, 0, b)
+		b.set(recovers)
+		time.Sleep(7 * time.Minute) // a receiver that has crashed gets nothing for five minutes
+		w.covered(a, b, c)
+		w.wantServing("later", 76, 95, a, b, c)
+		w.wantBetween("the longest gap", w.longestGap(at), 0, duration+2*time.Second)
+	})
+}
+
 func TestS1_ADeletedMapEndsAllMembersAndIsMadeAnew(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()
 		w.server.Inject(by("c", ""), apisim.Delay(time.Hour)) // c does not notice the loss
-		if _, err := w.server.Delete(t.Context(), leaseResource, "ops", "rollout"); err != nil {
-			t.Fatal(err)
-		}
-		w.wantBetween("the new map", w.covered(a, b), duration*2/3, duration+3*time.Second)
+		w.remove("rollout")
+		w.restored = true // epochs begin again
+		w.wantBetween("the new map", w.covered(a, b), duration*2/3, duration+5*time.Second)
 		if c.serves() != 0 || a.terms[0].Err() == nil || b.terms[0].Err() == nil {
 			t.Errorf("c serves %d slots, the terms are %v, %v", c.serves(), a.terms[0].Err(), b.terms[0].Err())
 		}
-		w.mu.Lock()
-		w.spans = nil // epochs begin again at 1
-		w.mu.Unlock()
 	})
 }
 
-func TestS4_WithSurgeEachSlotMovesOnce(t *testing.T) {
+func TestS5_EntriesWithoutCallsAreNamedByEachMember(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()
-		began := time.Now()
-		var replaced []*process
-		for i, old := range []*process{a, b, c} {
-			replaced = append(replaced, w.start("new"+string(rune('a'+i)), "2"))
-			time.Sleep(10 * time.Second)
-			old.leave()
-			time.Sleep(10 * time.Second)
+		count := func(cover Cover) (n int) {
+			for _, e := range a.Map() {
+				if e.Cover == cover {
+					n++
+				}
+			}
+			return n
 		}
-		time.Sleep(5 * time.Minute)
-		w.covered(replaced...)
-		if moves := w.moved(began); slices.Max(moves[:]) != 1 || slices.Min(moves[:]) != 1 {
-			t.Errorf("the slots moved %v times", moves)
-		}
-		w.wantBetween("the longest gap", w.longestGap(began), 0, time.Second)
-	})
-}
-
-func TestS4_WithoutSurgeEachSlotMovesAtMostTwice(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b, c := w.three()
-		began := time.Now()
-		var replaced []*process
-		for i, old := range []*process{a, b, c} {
-			old.leave()
-			time.Sleep(10 * time.Second)
-			replaced = append(replaced, w.start("new"+string(rune('a'+i)), "2"))
-			time.Sleep(10 * time.Second)
-		}
-		time.Sleep(10 * time.Minute)
-		w.covered(replaced...)
-		if moves := w.moved(began); slices.Max(moves[:]) > 2 {
-			t.Errorf("the slots moved %v times", moves)
-		}
-		w.wantBetween("the longest gap", w.longestGap(began), 0, time.Second)
-	})
-}
-
-func TestS4_AMemberThatLeavesWaitsForItsCalls(t *testing.T) {
-	bubble(t, func(w *world) {
-		a := w.start("a", "1", func(p *process) { p.drainFor = 5 * time.Second })
-		w.covered(a)
-		b := w.start("b", "1")
-		time.Sleep(2 * time.Second)
-		at := time.Now()
-		a.leave()
-		w.wantBetween("the leave", time.Since(at), 5*time.Second, 7*time.Second)
-		w.covered(b)
-		w.wantBetween("the longest gap", w.longestGap(at), 0, time.Second)
-		if err := a.terms[0].Err(); !errors.Is(err, errLeft) {
-			t.Errorf("its term is %v", err)
-		}
-	})
-}
-
-func TestS4_TheLastMemberLeavesAtOnceAndTheNextOneTakesAtOnce(t *testing.T) {
-	bubble(t, func(w *world) {
-		a := w.start("a", "1")
-		w.covered(a)
-		at := time.Now()
-		a.leave()
-		w.wantBetween("the leave", time.Since(at), 0, time.Second)
-		w.wantBetween("the next owner", w.covered(w.start("b", "1")), 0, time.Second)
-	})
-}
-
-func TestS4_CallsThatDoNotReturnAreAnErrorAndKeepTheLease(t *testing.T) {
-	bubble(t, func(w *world) {
-		a := w.start("a", "1", func(p *process) { p.drainFor = time.Hour })
-		w.covered(a)
-		a.stop()
-		if err := a.Wait(); !errors.Is(err, ErrStragglers) {
-			t.Errorf("the error is %v", err)
-		}
-		w.wantBetween("the next owner", w.covered(w.start("b", "1")), duration*2/3, duration+2*time.Second)
-	})
-}
-
-func TestS5_UncoveredSlotsAreNamedByEachMember(t *testing.T) {
-	bubble(t, func(w *world) {
-		a, b, c := w.three()
-		w.server.Inject(by("b", ""), apisim.Drop())
-		time.Sleep(duration - 2*time.Second)
-		c.mu.Lock()
-		c.warm = Set{} // c reports no slots in order
-		c.mu.Unlock()
+		owned := c.serves()
+		c.set(func(p *process) {
+			p.unready, p.work.Reasons = true, map[string]Set{"pods cannot be listed": allSlots}
+		})
 		time.Sleep(6 * time.Second)
 		h := a.Health()
-		if h.Covered > 0.8 || h.Covered < 0.2 || h.Uncovered == "" {
-			t.Errorf("the health is %+v", h)
+		if h.NotReady == "" || h.Nobody != "" || count(NotReady) != owned || count(Nobody) != 0 ||
+			h.Covered != float64(Count-owned)/Count {
+			t.Errorf("c is not ready: %+v", h)
 		}
-		uncovered := 0
 		for _, e := range a.Map() {
-			if !e.Covered {
-				uncovered++
+			if e.Cover == NotReady && (e.Reason != "pods cannot be listed" || e.CoverFor > 6*time.Second) {
+				t.Fatalf("the entry is %+v", e)
 			}
 		}
-		if uncovered != Count-int(h.Covered*Count+0.5) {
-			t.Errorf("the map has %d slots uncovered, health %v", uncovered, h.Covered)
+		c.set(recovers)
+		b.crash()
+		nobody := 0
+		for a.serves()+c.serves() < Count {
+			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
+			nobody = max(nobody, count(Nobody))
 		}
-		c.mu.Lock()
-		c.warm = allSlots()
-		c.mu.Unlock()
 		time.Sleep(6 * time.Second)
-		if h := a.Health(); h.Covered != 1 || h.Uncovered != "" {
-			t.Errorf("the health is %+v", h)
+		h = a.Health()
+		if h.Covered != 1 || h.Nobody != "" || h.NotReady != "" || h.UncoveredFor != 0 {
+			t.Errorf("after %d had nobody: %+v", nobody, h)
 		}
-		_ = b
+		late := c.calls()
+		c.set(func(p *process) { p.work.Late = late })
+		time.Sleep(10 * time.Second)
+		h = a.Health()
+		if h.Covered != 1 || h.Late != late.String() || count(Late) != late.Len() {
+			t.Errorf("c is late: %+v", h)
+		}
+		w.wantBetween("late", h.LateFor, 4*time.Second, 10*time.Second)
+		if h.Tolerated != 45*time.Second {
+			t.Errorf("tolerated are %v", h.Tolerated)
+		}
 	})
 }
 
-func TestS7_AQuietGroupWritesOneLeasePerMemberAndFiveSeconds(t *testing.T) {
+// TestS5_NobodyIsShownWhileNobodyLives: the owner has crashed, and the process that looks cannot
+// become a member.
+func TestS5_NobodyIsShownWhileNobodyLives(t *testing.T) {
 	bubble(t, func(w *world) {
-		w.three()
-		time.Sleep(2 * time.Minute)
-		before := len(w.server.Requests().Of(by("", "update")))
-		version := w.lease("rollout").ResourceVersion
-		time.Sleep(time.Minute)
-		if n := len(w.server.Requests().Of(by("", "update"))) - before; n < 34 || n > 39 {
-			t.Errorf("%d writes in a minute, want 36", n)
+		w.server.Inject(by("b", "create"), apisim.Refuse(403, 0))
+		b := w.start("b", "1")
+		time.Sleep(time.Second)
+		if h := b.Health(); h.Covered != 0 || h.Nobody != "0-255" {
+			t.Errorf("without a map: %+v", h)
 		}
-		if w.lease("rollout").ResourceVersion != version {
-			t.Error("the map was written, and nothing moved")
+		a := w.start("a", "1")
+		w.covered(a)
+		time.Sleep(6 * time.Second)
+		h := b.Health()
+		if h.Covered != 1 || h.UncoveredFor != 0 || len(h.Members) != 1 || h.State != Joining {
+			t.Errorf("with a member: %+v", h)
 		}
-		if text := w.lease("rollout").Annotations[entriesAnnotation]; len(text) > 4<<10 {
-			t.Errorf("the map has %d bytes", len(text))
+		a.crash()
+		time.Sleep(duration + time.Second + time.Minute)
+		h = b.Health()
+		// The last renewal was sent up to a period before the first that was dropped.
+		w.wantBetween("uncovered", h.UncoveredFor, time.Minute, time.Minute+7*time.Second)
+		if len(h.Members) != 1 || h.Members[0].Live || h.Members[0].Slots != Count {
+			t.Errorf("the members are %+v", h.Members)
+		}
+		for _, e := range b.Map() {
+			if e.Cover != Nobody || e.CoverFor != h.UncoveredFor {
+				t.Fatalf("the entry is %+v", e)
+			}
 		}
 	})
-}
-
-func TestS7_LeasesOfEndedMembersAreDeleted(t *testing.T) {
-	bubble(t, func(w *world) {
-		_, b, _ := w.three()
-		b.leave()
-		time.Sleep(time.Minute)
-		list, _, err := w.server.List(t.Context(), leaseResource, "ops")
-		if err != nil || len(list) != 3 { // two members and the map
-			t.Errorf("%d Leases are left, %v", len(list), err)
-		}
-	})
-}
-
-// lease returns a stored Lease.
-func (w *world) lease(name string) *coordinationv1.Lease {
-	w.Helper()
-	return leasetest.Get(w.T, w.server, name)
 }

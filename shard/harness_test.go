@@ -2,112 +2,108 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
-	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/internal/lease"
 	"github.com/tidings-go/tidings/internal/lease/leasetest"
+	"github.com/tidings-go/tidings/internal/slot"
 )
 
 func TestMain(m *testing.M) { leasetest.Main(m) }
 
+var _ guard.Term = (*Term)(nil)
+
 const duration = lease.DefaultDuration
 
-var leaseResource = leasetest.Resource
+// forever is the duration of a call that hangs.
+const forever = 1000 * time.Hour
 
-// by matches the requests of a process for Leases.
-func by(name, verb string) apisim.Match { return leasetest.By(name, verb) }
-
-// span is a time in which a process calls for a slot.
-type span struct {
-	slot       int
-	process    string
-	epoch      uint64
-	begin, end time.Time // end is zero while it calls
-	versions   map[string]string
-}
-
-// world is a server with the namespace of the Leases, and the record of the calls of all
-// processes.
-type world struct {
-	*testing.T
-	server *apisim.Server
-	// restored reports whether there were several maps, whose epochs begin again.
-	restored bool
-
-	mu    sync.Mutex // guards spans
-	spans []*span
-}
-
-// process is a Group that runs in a test, with a handler that records its calls.
+// process is a Group that runs in a test, with a handler that records its calls. In the model all
+// entries that it serves are called all the time, by calls that take no time.
 type process struct {
 	*Group
-	w         *world
-	name      string
-	stop      context.CancelFunc
+	w       *world
+	name    string
+	options Options
+	boot    func() time.Duration
+	stop    context.CancelFunc
+	ends    chan struct{}
+
+	mu sync.Mutex // guards the rest
+	// warmFor is the time of a list, of which a page comes each second. neverWarm lists have no
+	// page and no end. warmErr is the error of lists, nil once they succeed.
 	warmFor   time.Duration
-	drainFor  time.Duration // the time for which calls run on
 	neverWarm bool
-	warmErr   error // what Warm returns; nil once it succeeds
-	unready   bool  // it reports no slot in order
-	boot      func() time.Duration
-	logger    *slog.Logger
-	leads     []string // the controllers that it can lead
-	// unprepared is a controller that it cannot prepare.
-	unprepared string
+	warmErr   error
+	// unlistable has the entries with which a list fails.
+	unlistable Set
+	// drainFor is the time for which a call runs on that was made right before Shut. ignores
+	// reports whether calls run on after the end of their contexts.
+	drainFor time.Duration
+	ignores  bool
+	// unknown reports whether the caches do not show the writes of calls.
+	unknown bool
+	// neverReaches reports whether caches stay behind the versions of Serve.
+	neverReaches bool
+	leads        []string // the controllers that it can lead as a whole
+	// work has Lacks, Late, Hung, Blocked and Reasons; unready and unstarted reports that no
+	// entry is ready, and that the controllers do not run.
+	work               Work
+	unready, unstarted bool
 
-	mu      sync.Mutex // guards the rest
-	warms   int        // the calls of Warm
-	term    *Term
-	terms   []*Term
-	calls   map[int]*span
-	warm    Set
-	dropped Set
-	// undrained are the slots whose drain was given up.
-	undrained Set
-	late      Set // slots that it reports not in order
-	loads     [Count]float64
+	warms, pages int // the calls of Warm that have ended, and the pages of lists
+	term         *Term
+	terms        []*Term
+	served       map[int]*served
+	warm         Set
+	dropped      Set
+	aborted      Set
+	unserved     Set // entries whose calls were asked for without Serve
+	asked        int // the calls of Calls
+	left         []error
+	// longestShut is the longest time for which an entry was shut and then opened again.
+	longestShut time.Duration
 }
 
-func newWorld(t *testing.T, o apisim.Options) *world {
-	t.Helper()
-	return &world{T: t, server: leasetest.Start(t, o)}
-}
-
-// bubble runs a test in a bubble with a world, and checks its spans at the end.
-func bubble(t *testing.T, test func(w *world)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, apisim.Options{})
-		test(w)
-		w.check()
-	})
+// served is an entry that a process serves.
+type served struct {
+	Owned
+	span   *span // nil while nothing is called
+	opened bool
+	shut   time.Time // zero: it is open
+	// oldest and until are the begin and the end of the calls that run.
+	oldest, until time.Time
 }
 
 // start runs a process until stop, or the end of the test.
 func (w *world) start(name, generation string, change ...func(*process)) *process {
 	w.Helper()
-	p := &process{w: w, name: name, warmFor: 50 * time.Millisecond, calls: map[int]*span{},
-		logger: slog.New(slog.DiscardHandler),
-		boot:   func() time.Duration { return 0 }} // Go's clock is virtual
+	p := &process{
+		w: w, name: name, warmFor: 50 * time.Millisecond, served: map[int]*served{},
+		ends: make(chan struct{}),
+		boot: func() time.Duration { return 0 }, // Go's clock is virtual
+		options: Options{
+			Namespace: "ops", Name: "rollout", Identity: name, Generation: generation,
+			Logger: slog.New(slog.DiscardHandler),
+		},
+	}
 	for _, f := range change {
 		f(p)
 	}
-	g, err := newGroup(leasetest.Config(w.server, name), p, Options{
-		Namespace: "ops", Name: "rollout", Identity: name, Generation: generation,
-		Logger: p.logger,
-	})
+	w.list(p.leads)
+	g, err := newGroup(leasetest.Config(w.server, name), p, p.options)
 	if err != nil {
 		w.Fatal(err)
 	}
 	p.Group = g
 	g.clock = lease.Clock{Boot: p.boot}
+	g.start()
 	ctx, stop := context.WithCancel(w.Context())
 	p.stop = stop
 	go g.run(ctx)
@@ -118,6 +114,13 @@ func (w *world) start(name, generation string, change ...func(*process)) *proces
 	return p
 }
 
+// set changes a process that runs.
+func (p *process) set(change func(*process)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(p)
+}
+
 // leave stops a process in order.
 func (p *process) leave() {
 	p.stop()
@@ -126,38 +129,96 @@ func (p *process) leave() {
 	}
 }
 
-func (p *process) Begin(given controller.Term) {
+// crash cuts a process off, for ever.
+func (p *process) crash() { p.w.server.Inject(by(p.name, ""), dropped) }
+
+// call makes calls of a duration for entries that the process serves.
+func (p *process) call(entries Set, d time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range entries.Slots() {
+		if s := p.served[i]; s != nil {
+			p.callLocked(i, s, d)
+		}
+	}
+}
+
+func (p *process) callLocked(i int, s *served, d time.Duration) {
+	now := time.Now()
+	if !now.Before(s.until) {
+		s.oldest = now
+	}
+	if until := now.Add(d); until.After(s.until) {
+		s.until = until
+	}
+	time.AfterFunc(s.until.Sub(now), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.settleLocked(i, s)
+	})
+}
+
+// settleLocked ends the span of an entry that is shut, once no call runs.
+func (p *process) settleLocked(i int, s *served) {
+	if p.served[i] == s && !s.shut.IsZero() && !time.Now().Before(s.until) {
+		p.w.end(s.span)
+		s.span = nil
+	}
+}
+
+// openLocked begins calls for an entry that is not shut.
+func (p *process) openLocked(i int, s *served) {
+	isOpen := s.span != nil || !s.shut.IsZero() || p.term.Err() != nil
+	if isOpen || !s.opened && p.neverReaches {
+		return
+	}
+	s.opened = true
+	s.span = p.w.begin(p, i, s.Owned)
+}
+
+// Begin implements Handler.
+func (p *process) Begin(given guard.Term) {
 	t := given.(*Term)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.warm.IsEmpty() || len(p.calls) > 0 {
-		p.w.Errorf("%s begins a membership with %v warm and %d calls", p.name, p.warm, len(p.calls))
+	if !p.warm.IsEmpty() || len(p.served) > 0 {
+		p.w.Errorf("%s begins a membership with %v warm and %d served", p.name, p.warm, len(p.served))
 	}
 	p.term, p.terms = t, append(p.terms, t)
 	t.AfterFunc(func() { // the guard refuses writes from now on
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		if p.term == t {
-			p.endLocked(allSlots())
+		if p.term != t {
+			return
+		}
+		for _, s := range p.served {
+			p.w.end(s.span)
+			s.span = nil
 		}
 	})
 }
 
-func allSlots() (s Set) {
-	for i := range Count {
-		s.Add(i)
-	}
-	return s
-}
-
-func (p *process) Warm(ctx context.Context, slots Set) error {
+// Warm implements Handler.
+func (p *process) Warm(ctx context.Context, entries Set) error {
 	p.mu.Lock()
-	neverWarm := p.neverWarm
-	p.mu.Unlock()
-	if neverWarm {
-		<-ctx.Done()
+	left := p.warmFor
+	for p.neverWarm {
+		p.mu.Unlock()
+		if !lease.Sleep(ctx, time.Second) {
+			return context.Cause(ctx)
+		}
+		p.mu.Lock()
 	}
-	if !lease.Sleep(ctx, p.warmFor) {
+	p.mu.Unlock()
+	for left > 0 {
+		step := min(left, time.Second)
+		if !lease.Sleep(ctx, step) {
+			break
+		}
+		left -= step
+		p.set(func(p *process) { p.pages++ })
+	}
+	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	p.mu.Lock()
@@ -165,200 +226,215 @@ func (p *process) Warm(ctx context.Context, slots Set) error {
 	if p.warms++; p.warmErr != nil {
 		return p.warmErr
 	}
-	p.warm = p.warm.Union(slots)
+	if !entries.And(p.unlistable).IsEmpty() {
+		return errForbidden
+	}
+	p.warm = p.warm.Union(entries)
 	return nil
 }
 
-func (p *process) Serve(slots []Slot) {
+// Serve implements Handler.
+func (p *process) Serve(entries []Owned) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, s := range slots {
-		if c := p.calls[s.Number]; c != nil && c.epoch == s.Epoch && p.undrained.Has(s.Number) {
-			p.undrained.Remove(s.Number)
-			continue // it goes on
-		}
-		if !p.warm.Has(s.Number) || p.calls[s.Number] != nil {
-			p.w.Errorf("%s is to serve slot %d, warm: %t, calls: %v", p.name, s.Number,
-				p.warm.Has(s.Number), p.calls[s.Number])
-		}
-		if p.term.Err() != nil {
+	for _, o := range entries {
+		if o.Number < 0 || !p.warm.Has(o.Number) || p.served[o.Number] != nil {
+			p.w.Errorf("%s is to serve entry %d: %v are warm, served before: %t", p.name, o.Number, p.warm,
+				p.served[o.Number] != nil)
 			continue
 		}
-		c := &span{slot: s.Number, process: p.name, epoch: s.Epoch, begin: time.Now(), versions: s.Versions}
-		p.calls[s.Number] = c
-		p.w.mu.Lock()
-		p.w.spans = append(p.w.spans, c)
-		p.w.mu.Unlock()
+		s := &served{Owned: o}
+		p.served[o.Number] = s
+		p.openLocked(o.Number, s)
 	}
 }
 
-func (p *process) Drain(ctx context.Context, slots Set) (map[string]string, error) {
-	p.mu.Lock()
-	drainFor, term := p.drainFor, p.term
-	p.mu.Unlock()
-	inTime := lease.Sleep(ctx, drainFor)
+// Shut implements Handler.
+func (p *process) Shut(entries Set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !inTime && term.Err() == nil {
-		p.undrained = p.undrained.Union(slots)
-		return nil, context.Cause(ctx)
+	for i := range entries.Slots() {
+		s := p.served[i]
+		if s == nil || !s.shut.IsZero() {
+			continue
+		}
+		s.shut = time.Now()
+		if p.drainFor > 0 && s.opened {
+			p.callLocked(i, s, p.drainFor)
+		}
+		p.settleLocked(i, s)
 	}
-	p.endLocked(slots)
-	return map[string]string{"pods": p.name}, nil
 }
 
-// endLocked ends the calls for slots.
-func (p *process) endLocked(slots Set) {
-	p.w.mu.Lock()
-	defer p.w.mu.Unlock()
-	for i := range slots.Slots() {
-		if c := p.calls[i]; c != nil {
-			c.end = time.Now()
-			delete(p.calls, i)
+// Unshut implements Handler.
+func (p *process) Unshut(entries Set) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range entries.Slots() {
+		s := p.served[i]
+		if s == nil || s.shut.IsZero() {
+			p.w.Errorf("%s is to open entry %d again, served: %t", p.name, i, s != nil)
+			continue
+		}
+		p.longestShut = max(p.longestShut, time.Since(s.shut))
+		s.shut = time.Time{}
+		p.openLocked(i, s)
+	}
+}
+
+// Calls implements Handler.
+func (p *process) Calls(entry int) (c Calls) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := p.served[entry]
+	p.asked++
+	if s == nil {
+		p.unserved.Add(entry)
+		return c
+	}
+	p.settleLocked(entry, s)
+	c = Calls{Opened: s.opened, Known: !p.unknown}
+	if s.opened && !p.unknown {
+		c.Versions = map[string]string{"pods": p.name}
+	}
+	if time.Now().Before(s.until) {
+		c.Running, c.Oldest = 1, s.oldest
+	}
+	return c
+}
+
+// Abort implements Handler.
+func (p *process) Abort(entries Set, cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if cause == nil {
+		p.w.Errorf("%s ends contexts without a cause", p.name)
+	}
+	p.aborted = p.aborted.Union(entries)
+	for i := range entries.Slots() {
+		if s := p.served[i]; s != nil && !p.ignores {
+			s.until = time.Time{}
+			p.settleLocked(i, s)
 		}
 	}
 }
 
-func (p *process) Drop(slots Set) {
+// Drop implements Handler.
+func (p *process) Drop(entries Set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range slots.Slots() {
-		if p.calls[i] != nil {
-			p.w.Errorf("%s drops slot %d, for which it calls", p.name, i)
+	for i := range entries.Slots() {
+		s := p.served[i]
+		if s != nil && s.span != nil {
+			if p.term.Err() == nil {
+				p.w.Errorf("%s drops entry %d, for which it calls", p.name, i)
+			}
+			p.w.end(s.span)
+		}
+		delete(p.served, i)
+	}
+	p.warm, p.dropped = p.warm.Minus(entries), p.dropped.Union(entries)
+}
+
+// Work implements Handler.
+func (p *process) Work() Work {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	work := p.work
+	work.Started, work.Pages, work.Controllers = !p.unstarted, uint64(p.pages), slices.Clone(p.leads)
+	for i, s := range p.served {
+		if p.openLocked(i, s); s.opened && !p.unready {
+			work.Ready.Add(i)
+			work.Objects[i] = p.w.objectsOf(i)
 		}
 	}
-	p.warm, p.dropped = p.warm.Minus(slots), p.dropped.Union(slots)
+	work.Late = work.Late.And(work.Ready)
+	return work
 }
 
-func (p *process) Report() (Set, [Count]float64) {
+// Ends implements Handler.
+func (p *process) Ends() <-chan struct{} { return p.ends }
+
+// Left implements Handler.
+func (p *process) Left(err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.unready {
-		return Set{}, p.loads
-	}
-	return p.warm.Minus(p.late), p.loads
+	p.left = append(p.left, err)
 }
-
-// set changes a process that runs.
-func (p *process) set(change func(*process)) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	change(p)
-}
-
-// Controllers reports all controllers of leads as led. Only the entries of slots are checked.
-func (p *process) Controllers() map[string]bool {
-	led := map[string]bool{}
-	for _, name := range p.leads {
-		led[name] = true
-	}
-	return led
-}
-
-func (p *process) Prepare(ctx context.Context, name string) error {
-	if name == p.unprepared {
-		<-ctx.Done()
-	}
-	return context.Cause(ctx)
-}
-
-func (p *process) Lead(string, map[string]string) {}
-
-func (p *process) Resign(context.Context, string) (map[string]string, error) { return nil, nil }
 
 // serves returns the number of slots for which a process calls.
-func (p *process) serves() int {
+func (p *process) serves() int { return p.calls().Len() }
+
+// calls returns the slots for which a process calls.
+func (p *process) calls() (s Set) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.calls)
-}
-
-// of returns the spans of a slot, in order.
-func (w *world) of(slot int) (spans []span) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, s := range w.spans {
-		if s.slot == slot {
-			spans = append(spans, *s)
+	for i, e := range p.served {
+		if i < Count && e.span != nil {
+			s.Add(i)
 		}
 	}
-	slices.SortStableFunc(spans, func(a, b span) int { return a.begin.Compare(b.begin) })
-	return spans
+	return s
 }
 
-// check checks that no two processes called for a slot at a time, and that epochs rose.
-func (w *world) check() {
-	w.Helper()
-	for slot := range Count {
-		spans := w.of(slot)
-		for i, s := range spans[min(1, len(spans)):] {
-			before := spans[i]
-			if before.end.IsZero() || s.begin.Before(before.end) {
-				w.Fatalf("slot %d: %s called from %v to %v, and %s from %v", slot, before.process,
-					before.begin, before.end, s.process, s.begin)
-			}
-			if !w.restored && (s.epoch < before.epoch || s.epoch == before.epoch && s.process != before.process) {
-				w.Fatalf("slot %d: %s has epoch %d after %d of %s", slot, s.process, s.epoch, before.epoch,
-					before.process)
-			}
+// leadsNow returns the controllers for which a process calls.
+func (p *process) leadsNow() (names []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, e := range p.served {
+		if i >= Count && e.span != nil {
+			names = append(names, p.leads[i-Count])
 		}
 	}
+	slices.Sort(names)
+	return names
 }
 
-// longestGap returns the longest time since a point in time in which no process called for a
-// slot.
-func (w *world) longestGap(since time.Time) (longest time.Duration) {
-	for slot := range Count {
-		last := since
-		for _, s := range w.of(slot) {
-			if !s.end.IsZero() && s.end.Before(since) {
-				continue
-			}
-			longest = max(longest, s.begin.Sub(last))
-			if last = s.end; s.end.IsZero() {
-				last = time.Now()
-			}
-		}
-		longest = max(longest, time.Since(last))
-	}
-	return longest
+// The knobs of tests.
+func neverWarm(p *process) { p.neverWarm = true }
+
+func unready(p *process) { p.unready = true }
+
+func recovers(p *process) {
+	p.neverWarm, p.warmErr, p.unready, p.neverReaches = false, nil, false, false
+	p.work = Work{}
 }
 
-// covered waits until processes call for all slots, and returns the time until then.
-func (w *world) covered(processes ...*process) time.Duration {
-	w.Helper()
-	began := time.Now()
-	for range 2000 {
-		synctest.Wait()
-		n := 0
-		for _, p := range processes {
-			n += p.serves()
-		}
-		if n == Count {
-			return time.Since(began)
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-	for _, p := range processes {
-		w.Logf("%s: %+v", p.name, p.Health())
-	}
-	w.Fatal("not all slots are called for after minutes")
-	return 0
+// lacks is the knob of a process that cannot serve controllers.
+func lacks(names ...string) func(*process) {
+	return func(p *process) { p.work.Lacks = names }
 }
 
-// moved returns the number of times that each slot has changed its process since a point in time.
-func (w *world) moved(since time.Time) (moves [Count]int) {
-	for slot := range Count {
-		for _, s := range w.of(slot) {
-			if s.begin.After(since) {
-				moves[slot]++
-			}
+// hangs makes calls for some of the slots of a process that never return. All its workers have one.
+func (p *process) hangs(workers int) (hung Set) {
+	calls := p.calls()
+	for i := range calls.Slots() {
+		if hung.Len() < workers {
+			hung.Add(i)
 		}
 	}
-	return moves
+	p.call(hung, forever)
+	p.set(func(p *process) { p.work.Hung, p.work.Late = true, calls })
+	return hung
 }
 
-func (w *world) wantBetween(name string, got, least, most time.Duration) {
-	w.Helper()
-	leasetest.WantBetween(w.T, name, got, least, most)
+// taking is the knob of a process whose lists take some time.
+func taking(d time.Duration) func(*process) { return func(p *process) { p.warmFor = d } }
+
+// with is the knob of a process with another option.
+func with(change func(*Options)) func(*process) {
+	return func(p *process) { change(&p.options) }
 }
+
+// quiet is the knob of a process whose Leases are long, so that hours take less time.
+var quiet = with(func(o *Options) { o.Duration, o.Renew = time.Minute, 20*time.Second })
+
+// shortLeases is the knob of a process with Leases of 5 s.
+var shortLeases = with(func(o *Options) { o.Duration = 5 * time.Second })
+
+// leading is the knob of a process that can lead controllers as a whole.
+func leading(names ...string) func(*process) { return func(p *process) { p.leads = names } }
+
+var errForbidden = errors.New("forbidden")
+
+var allSlots = slot.All()

@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/shard/internal/protocol"
+	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
 // TestS1_AMemberWhoseLeaseIsUnseenAndDeleted has a Lease that no watch shows, as one without the label of
@@ -38,27 +37,6 @@ func TestS1_AMemberWhoseLeaseIsUnseenAndDeleted(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 		}
 		w.wantBetween("the end of the member", time.Since(deleted), duration, duration+2*time.Second)
-	})
-}
-
-// give writes an owner of a slot into the map, as if the present one had given it away.
-func (w *world) give(n int, owner protocol.ID) {
-	w.Helper()
-	w.edit(func(c *contents) { c.entries[n].Owner, c.entries[n].Epoch = owner, c.entries[n].Epoch+1 })
-}
-
-// edit writes a changed map.
-func (w *world) edit(change func(*contents)) {
-	w.Helper()
-	w.write("rollout", func(l *coordinationv1.Lease) {
-		c, err := decode(l)
-		if err != nil {
-			w.Fatal(err)
-		}
-		change(&c)
-		if l.Annotations[entriesAnnotation], err = encode(c); err != nil {
-			w.Fatal(err)
-		}
 	})
 }
 
@@ -115,7 +93,7 @@ func TestS2_AMapWithAnIdentityThatIsNoName(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1")
 		w.covered(a)
-		w.edit(func(c *contents) { c.entries[7].Next, c.entries[8].Next = "ops/rollout.a", "%" })
+		w.edit(func(m *handover.Map) { m.Entries[7].Next, m.Entries[8].Next = "ops/rollout.a", "%" })
 		time.Sleep(2 * time.Minute)
 		b := w.start("b", "1")
 		time.Sleep(5 * time.Minute)
@@ -130,14 +108,14 @@ func TestS2_AMapWithAnIdentityThatIsNoName(t *testing.T) {
 func TestS5_TheLogSaysThatNobodyIsAMember(t *testing.T) {
 	bubble(t, func(w *world) {
 		logged := &strings.Builder{}
-		a := w.start("a", "1", func(p *process) { p.logger = slog.New(slog.NewTextHandler(logged, nil)) })
+		a := w.start("a", "1", with(func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(logged, nil)) }))
 		w.covered(a)
 		for _, verb := range []string{"create", "update", "list"} {
 			w.server.Inject(by("", verb), apisim.Refuse(http.StatusForbidden, 0))
 		}
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
-		if a.serves() != 0 || !strings.Contains(logged.String(), "slots are covered by no member") {
+		if a.serves() != 0 || !strings.Contains(logged.String(), "slots or controllers are owned by nobody") {
 			t.Errorf("%d slots are served, and the log is\n%s", a.serves(), logged)
 		}
 		if h := a.Health(); h.UncoveredFor < 4*time.Minute {
@@ -159,39 +137,6 @@ func TestS7_ALeaseWithAFinalizerIsDeletedOnce(t *testing.T) {
 			t.Errorf("it was deleted %d times", n)
 		}
 		w.write(id, func(l *coordinationv1.Lease) { l.Finalizers = nil })
-	})
-}
-
-// TestS5_LoadsWithoutASum has a member that reports loads whose sum is infinite, which JSON cannot hold.
-func TestS5_LoadsWithoutASum(t *testing.T) {
-	bubble(t, func(w *world) {
-		a := w.start("a", "1", func(p *process) {
-			for n := range p.loads {
-				p.loads[n] = 1.7e308
-			}
-		})
-		w.covered(a)
-		time.Sleep(time.Minute)
-		for name, v := range map[string]any{"health": a.Health(), "map": a.Map(), "report": w.read()} {
-			if _, err := json.Marshal(v); err != nil {
-				t.Errorf("the %s: %v", name, err)
-			}
-		}
-	})
-}
-
-// TestS7_AWarmThatFailsIsTriedAgainLater: each try may list much.
-func TestS7_AWarmThatFailsIsTriedAgainLater(t *testing.T) {
-	bubble(t, func(w *world) {
-		a := w.start("a", "1", func(p *process) { p.warmErr = errors.New("forbidden") })
-		time.Sleep(5 * time.Minute)
-		a.mu.Lock()
-		if a.warms < 15 || a.warms > 35 {
-			t.Errorf("it was tried %d times in five minutes", a.warms)
-		}
-		a.warmErr = nil
-		a.mu.Unlock()
-		w.wantBetween("the next try", w.covered(a), 0, duration+time.Second)
 	})
 }
 

@@ -1,53 +1,31 @@
 package shard
 
 import (
+	"errors"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/slot"
 )
 
-// TestS4_ALeaverAfterAHandOverThatWasLate: a has calls of 40 s as c joins, so that its hand-over is taken back.
-// Then a leaves, without calls.
-func TestS4_ALeaverAfterAHandOverThatWasLate(t *testing.T) {
+// TestS4_ALeaverAfterAHandOverThatFailed: slots of a were shut and opened again, as c joined. Then a
+// leaves, without calls.
+func TestS4_ALeaverAfterAHandOverThatFailed(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1", func(p *process) { p.drainFor = 40 * time.Second })
 		w.covered(a)
-		c := w.start("c", "1", func(p *process) { p.warmFor = 5 * time.Second })
+		c := w.start("c", "1", taking(5*time.Second))
 		time.Sleep(37 * time.Second)
 		a.set(func(p *process) { p.drainFor = 0 })
-		if n := a.Health().Moves.TakenBack; n == 0 {
-			t.Fatal("nothing was taken back")
+		if a.longestShut == 0 {
+			t.Fatal("no slot was shut and opened again")
 		}
-		time.Sleep(2 * time.Second)
-		w.covered(a)
+		time.Sleep(40 * time.Second)
 		left := time.Now()
 		a.leave()
 		w.wantBetween("the leave", time.Since(left), 0, 8*time.Second)
 		w.covered(c)
-		w.wantBetween("the longest gap", w.longestGap(left), 0, time.Second)
-	})
-}
-
-// TestS4_ALeaverAfterHandOversOfAnotherMemberThatWereLate: a has calls of 40 s as c joins. Then b leaves,
-// without calls.
-func TestS4_ALeaverAfterHandOversOfAnotherMemberThatWereLate(t *testing.T) {
-	bubble(t, func(w *world) {
-		a := w.start("a", "1")
-		w.covered(a)
-		b := w.start("b", "1", func(p *process) { p.warmFor = 5 * time.Second })
-		time.Sleep(5 * time.Minute)
-		a.set(func(p *process) { p.drainFor, p.warmFor = 40*time.Second, 5*time.Second })
-		c := w.start("c", "1", func(p *process) { p.warmFor = 5 * time.Second })
-		time.Sleep(37 * time.Second)
-		a.set(func(p *process) { p.drainFor = 0 })
-		if n := a.Health().Moves.TakenBack; n == 0 {
-			t.Fatal("nothing was taken back")
-		}
-		time.Sleep(2 * time.Second)
-		w.covered(a, b, c)
-		left := time.Now()
-		b.leave()
-		w.wantBetween("the leave", time.Since(left), 0, 8*time.Second)
-		w.covered(a, c)
 		w.wantBetween("the longest gap", w.longestGap(left), 0, time.Second)
 	})
 }
@@ -69,48 +47,136 @@ func TestS4_ALeaverAfterAMemberThatWarmedLate(t *testing.T) {
 	})
 }
 
-// TestS4_APlannerThatWaitsForItsCallsLeavesThePlanToOthers: a, which plans, leaves with calls that run for
-// longer than its grace. Meanwhile b leaves.
+// TestS4_APlannerThatWaitsForItsCallsLeavesThePlanToOthers: a, which plans, leaves with calls that run
+// for longer than its grace. Meanwhile b leaves, and d joins.
 func TestS4_APlannerThatWaitsForItsCallsLeavesThePlanToOthers(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()
 		for _, p := range []*process{b, c} {
-			p.set(func(p *process) { p.warmFor = 5 * time.Second })
+			p.set(taking(5 * time.Second))
 		}
-		a.set(func(p *process) { p.drainFor = time.Hour })
+		a.call(allSlots, forever)
+		a.set(func(p *process) { p.ignores = true })
 		a.stop()
-		time.Sleep(21 * time.Second)
+		time.Sleep(10 * time.Second)
 		left := time.Now()
-		if h := c.Health(); len(h.Members) != 3 {
+		h := c.Health()
+		if len(h.Members) != 3 || memberOf(h, a).Does != "leaving" || h.Planner == a.Health().Identity {
 			t.Fatalf("%+v", h)
 		}
 		b.leave()
 		w.wantBetween("the leave", time.Since(left), 0, 8*time.Second)
-		var gap time.Duration
-		time.Sleep(2 * time.Minute)
-		w.covered(c)
-		for n := range Count {
-			spans := w.of(n)
+		d := w.start("d", "1")
+		time.Sleep(20 * time.Second)
+		if d.serves() < 50 {
+			t.Errorf("d serves %d slots; c %d, the planner is %s", d.serves(), c.serves(), c.Health().Planner)
+		}
+		if err := a.Wait(); !errors.Is(err, ErrStragglers) {
+			t.Errorf("a left with %v", err)
+		}
+		time.Sleep(time.Minute)
+		w.covered(c, d)
+		for n, spans := range w.all() {
 			for i, s := range spans[1:] {
-				if spans[i].process == "b" && !spans[i].end.Before(left) {
-					gap = max(gap, s.begin.Sub(spans[i].end))
+				if spans[i].process == "b" && s.begin.Sub(spans[i].end) > time.Second {
+					t.Errorf("slot %d of b had no calls for %v", n, s.begin.Sub(spans[i].end))
 				}
 			}
 		}
-		w.wantBetween("the longest gap of slots of b", gap, 0, time.Second)
 	})
 }
 
-func TestS4_AJoinWhileThePlannerWaitsForItsCalls(t *testing.T) {
+// TestS4_CallsEndAtTwoThirdsOfTheGrace: their contexts end with a cause, and others have the slots.
+func TestS4_CallsEndAtTwoThirdsOfTheGrace(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.two()
+		called := a.calls()
+		a.call(called, forever)
+		left := time.Now()
+		a.leave()
+		w.wantBetween("the leave", time.Since(left), 16*time.Second, 18*time.Second)
+		w.covered(b)
+		if a.aborted != called || len(a.left) != 1 || a.left[0] != nil {
+			t.Errorf("the contexts of %v ended; a left with %v", a.aborted, a.left)
+		}
+		w.wantBetween("the longest gap", w.longestGap(left), 0, time.Second)
+	})
+}
+
+// TestS4_CallsThatDoNotReturnAreAnErrorAndKeepTheLease: they are named.
+func TestS4_CallsThatDoNotReturnAreAnErrorAndKeepTheLease(t *testing.T) {
+	bubble(t, func(w *world) {
+		a := w.start("a", "1")
+		w.covered(a)
+		a.set(func(p *process) { p.ignores = true })
+		a.call(slot.Of(3, 4, 5), forever)
+		left := time.Now()
+		a.stop()
+		err := a.Wait()
+		w.wantBetween("the leave", time.Since(left), 25*time.Second, 26*time.Second)
+		isNamed := err != nil && strings.Contains(err.Error(), "calls of 3-5")
+		if !errors.Is(err, ErrStragglers) || !isNamed || len(a.left) != 1 || !errors.Is(a.left[0], ErrStragglers) {
+			t.Errorf("the error is %v, a left with %v", err, a.left)
+		}
+		w.wantBetween("the next owner", w.covered(w.start("b", "1")), duration*2/3, duration+2*time.Second)
+	})
+}
+
+// TestS4_TheEndOfTheWorkLeavesTheGroup: the context of Join goes on.
+func TestS4_TheEndOfTheWorkLeavesTheGroup(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.two()
+		left := time.Now()
+		close(a.ends)
+		if err := a.Wait(); err != nil {
+			t.Error(err)
+		}
+		w.wantBetween("the leave", time.Since(left), 0, 2*time.Second)
+		w.covered(b)
+		w.wantBetween("the longest gap", w.longestGap(left), 0, time.Second)
+		if h := a.Health(); h.State != Stopped || len(a.left) != 1 || a.left[0] != nil {
+			t.Errorf("a left with %v: %+v", a.left, h)
+		}
+	})
+}
+
+// TestS4_AllLeaveAtOnce: nobody waits for another.
+func TestS4_AllLeaveAtOnce(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()
-		a.set(func(p *process) { p.drainFor = time.Hour })
-		a.stop()
-		time.Sleep(21 * time.Second)
-		d := w.start("d", "1")
-		time.Sleep(10 * time.Second)
-		if d.serves() == 0 {
-			t.Errorf("d serves no slots after 10 s; b %d, c %d, the planner is %s", b.serves(), c.serves(), c.Health().Planner)
+		left := time.Now()
+		for _, p := range []*process{a, b, c} {
+			p.call(allSlots, 300*time.Millisecond)
+			p.stop()
 		}
+		for _, p := range []*process{a, b, c} {
+			p.leave()
+		}
+		w.wantBetween("the leave", time.Since(left), 0, 3*time.Second)
+		d := w.start("d", "1")
+		w.wantBetween("the next start", w.covered(d), 0, 2*time.Second)
+	})
+}
+
+// TestS4_ALeaverWaitsWithoutHaste: its calls run on after the end of their contexts. It looks at them as
+// often as while slots move.
+func TestS4_ALeaverWaitsWithoutHaste(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b := w.two()
+		called := a.calls()
+		a.call(called, forever)
+		a.set(func(p *process) { p.ignores = true })
+		a.stop()
+		time.Sleep(19 * time.Second)
+		a.set(func(p *process) { p.asked = 0 })
+		time.Sleep(5 * time.Second)
+		a.set(func(p *process) {
+			if n := p.asked / called.Len(); n > 2*int(5*time.Second/soon) {
+				t.Errorf("it has asked %d times for the calls of each slot in 5 s", n)
+			}
+		})
+		a.Wait() //nolint:errcheck // calls still run
+		time.Sleep(time.Minute)
+		w.covered(b)
 	})
 }

@@ -20,26 +20,37 @@ import (
 // TestLogs makes groups log the lines of docs/logs.md, and no other.
 func TestLogs(t *testing.T) {
 	lines := logtable.New("lease")
-	logged := func(p *process) { p.logger = lines.Logger() }
+	logged := with(func(o *Options) { o.Logger = lines.Logger() })
 	bubble(t, func(w *world) { // a member that cannot warm, and then is away for a minute
 		a := w.start("a", "1", logged)
 		w.covered(a)
-		b := w.start("b", "1", logged, func(p *process) { p.neverWarm = true })
+		b := w.start("b", "1", logged, neverWarm)
 		time.Sleep(40 * time.Second)
 		away := w.server.Inject(by("b", ""), apisim.Drop())
 		time.Sleep(time.Minute)
 		away.Lift()
 		time.Sleep(time.Minute)
 		b.leave()
-		a.mu.Lock()
-		a.warm = Set{} // a reports no slots in order
-		a.mu.Unlock()
-		time.Sleep(time.Minute)
-		a.mu.Lock()
-		a.warm = allSlots()
-		a.mu.Unlock()
+		a.set(unready) // a reports no slots in order
+		time.Sleep(2 * time.Minute)
+		a.set(recovers)
+		a.set(func(p *process) { p.work.Late = allSlots })
+		time.Sleep(12 * time.Minute)
 	})
-	err := lines.Compare("../docs/logs.md", "Shards", "slots cannot be warmed", "a slot cannot be drained",
+	bubble(t, func(w *world) { // a member whose lists fail
+		w.start("a", "1", logged, func(p *process) { p.warmErr = errForbidden })
+		time.Sleep(30 * time.Second)
+	})
+	bubble(t, func(w *world) { // nobody, and a process that cannot join
+		a := w.start("a", "1")
+		w.covered(a)
+		w.server.Inject(by("b", "create"), apisim.Refuse(http.StatusForbidden, 0))
+		w.start("b", "1", logged)
+		time.Sleep(time.Second)
+		a.crash()
+		time.Sleep(3 * time.Minute)
+	})
+	err := lines.Compare("../docs/logs.md", "Shards",
 		"the membership is not released: others wait for its duration")
 	if err != nil {
 		t.Error(err)

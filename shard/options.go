@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"log/slog"
+	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -13,11 +15,15 @@ import (
 )
 
 const (
-	defaultHandOver = 30 * time.Second
+	// defaultGrace is below the 30 s that a kubelet waits by default.
+	defaultGrace = 25 * time.Second
+	// generationVariable is the variable of the environment that names the program's version. A
+	// manifest sets it from the label of the pod with that meaning.
+	generationVariable = "POD_TEMPLATE_HASH"
 	// maxName is the length of the longest Options.Name. Names of Leases begin with that name,
 	// before the identity.
 	maxName = 63
-	// longestTime is the longest Options.Grace and HandOver. Sums of longer ones overflow.
+	// longestTime is the longest Options.Grace. Sums of longer ones overflow.
 	longestTime = 365 * 24 * time.Hour
 )
 
@@ -30,8 +36,9 @@ type Options struct {
 	// Identity begins the names of this process's Leases; "" is the host's name. Each membership
 	// adds a random part.
 	Identity string
-	// Generation names the version of the program, such as the hash of a pod template. While
-	// members of two generations live, slots move to the newer one only, unless its members fail.
+	// Generation names the version of the program, in no order. While members of two generations
+	// live, entries move only from members that leave, to members of other generations. "" is the
+	// variable POD_TEMPLATE_HASH, else the revision that the program was built from.
 	Generation string
 	// Duration is the time for which others wait for a member that does not renew. It counts in
 	// whole seconds; 0 is 15 s, the minimum 1 s.
@@ -39,11 +46,10 @@ type Options struct {
 	// Renew is the time between renewals; 0 is a third of Duration, the minimum 100 ms, the maximum
 	// two fifths.
 	Renew time.Duration
-	// HandOver is the time after which a hand-over that is not done is taken back; 0 is 30 s.
-	HandOver time.Duration
-	// Grace is the time for which a member that leaves waits until others have taken its slots, and
-	// then again until the calls of the remaining slots have returned; 0 is 20 s. A member whose Lease
-	// is lost waits only for its calls.
+	// Grace is the time from the begin of an orderly end to its deadline: others fill their caches and
+	// take what this member owns. At two thirds of it, or when no member can take anything, the
+	// contexts of calls that still run end. 0 is 25 s. It is to be shorter than the
+	// terminationGracePeriodSeconds of the pod, and one and a half times as long as the list of the largest type.
 	Grace time.Duration
 	// Logger receives lines about memberships, moves and failures; nil is slog.Default().
 	Logger *slog.Logger
@@ -53,7 +59,8 @@ type Options struct {
 func (o Options) complete() (Options, error) {
 	times := o.times().Complete(3)
 	o.Duration, o.Renew = times.Duration, times.Renew
-	o.Grace, o.HandOver = cmp.Or(o.Grace, lease.DefaultGrace), cmp.Or(o.HandOver, defaultHandOver)
+	o.Grace = cmp.Or(o.Grace, defaultGrace)
+	o.Generation = cmp.Or(o.Generation, os.Getenv(generationVariable), revision())
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -80,11 +87,24 @@ func (o Options) check() error {
 		return fmt.Errorf("shard: Options.Identity has %d bytes: give at most %d", len(o.Identity),
 			253-2*maxName)
 	}
-	if o.Grace < 0 || o.HandOver < 0 || max(o.Grace, o.HandOver) > longestTime {
-		return fmt.Errorf("shard: Options.Grace and HandOver are %v and %v: give positive times of at "+
-			"most %v, or 0", o.Grace, o.HandOver, longestTime)
+	if o.Grace < 0 || o.Grace > longestTime {
+		return fmt.Errorf("shard: Options.Grace is %v: give a positive time of at most %v, or 0", o.Grace, longestTime)
 	}
 	return o.times().Check("shard: Options")
 }
 
 func (o Options) times() lease.Times { return lease.Times{Duration: o.Duration, Renew: o.Renew} }
+
+// revision returns the revision that the program was built from, "" if it is not known.
+func revision() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			return s.Value
+		}
+	}
+	return ""
+}

@@ -10,84 +10,88 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/tidings-go/tidings/internal/slot"
-	"github.com/tidings-go/tidings/shard/internal/protocol"
+	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-// hangs is the time for which the map of a group with hand-overs may stay unchanged. They are
-// taken back earlier, unless Options.HandOver is longer than a minute.
-const hangs = 2 * defaultHandOver
-
-// stalled is the time for which members of two generations may live without another member that
-// joins. It is the default of progressDeadlineSeconds, after which a Deployment reports that its
-// rollout has stalled.
-const stalled = 10 * time.Minute
+const (
+	// hangs is the time for which a member may renew its Lease without having seen the map.
+	hangs = time.Minute
+	// movesFor is the time after the last write of the map for which entries may have a next owner: a list
+	// may take minutes.
+	movesFor = 10 * time.Minute
+	// stalled is the time for which members of two generations may live without another member that
+	// joins. It is the default of progressDeadlineSeconds, after which a Deployment reports that its
+	// rollout has stalled.
+	stalled = 10 * time.Minute
+)
 
 // problemsLocked returns sentences about problems of the group, and about states that are normal
 // for a while.
 func (g *Group) problemsLocked() (problems, remarks []string) {
 	problems = []string{}
 	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	live := g.membersLocked()
+	now := g.now()
+	peers := g.peersLocked(now)
+	live := liveOf(peers)
 	if len(live) == 0 {
 		add("No member lives.")
 	}
 	for _, id := range slices.Sorted(maps.Keys(g.view.members)) {
-		s := g.observedLocked(id)
-		if over := g.expiredLocked(s); !s.ended && s.lease != nil && over >= 0 {
+		s := g.view.members[id]
+		if over := s.expired(now); !s.ended && s.lease != nil && over >= 0 {
 			add("The Lease of %s ran out %v ago, and no member has ended it.", id, over.Round(time.Second))
 		}
 	}
 	for _, id := range live {
-		if s := g.observedLocked(id); g.view.table != nil && !g.isJoinedLocked(s) &&
-			time.Since(s.lease.CreationTimestamp.Time) >= hangs {
+		s := g.view.members[id]
+		switch {
+		case g.view.table != nil && !peers[id].Joined && time.Since(s.lease.CreationTimestamp.Time) >= hangs:
 			add("The member %s renews its Lease, and has not joined: it cannot list or read the map.", id)
+		case peers[id].Refused:
+			add("The server refuses the writes of the map by %s.", id)
+		case peers[id].State == handover.Gives:
+			add("The member %s gives away what it owns: it cannot do its work.", id)
+		}
+		if len(s.Record.Lacks) > 0 {
+			add("The member %s cannot serve %s.", id, strings.Join(s.Record.Lacks, ", "))
 		}
 	}
-	switch {
-	case g.view.broken != nil:
-		add("%s%s. No member acts on it.", strings.ToUpper(g.view.broken.Error()[:1]),
-			g.view.broken.Error()[1:])
-	case g.view.table == nil:
-		add("There is no map, so that no slot has an owner. Members make one once all Leases that name " +
-			"the old one are released, or have run out.")
-	default:
-		problems = append(problems, g.uncoveredProblemsLocked()...)
-		if names := g.unlistedLocked(); len(names) > 0 && g.view.isFull() {
+	if err := g.mapErrorLocked(); err != nil {
+		add("%s. No member acts on it.", capital(err.Error()))
+	} else if g.view.table == nil {
+		add("There is no map, so that no slot has an owner. Members make one once they have joined, and all " +
+			"Leases that name an old one are released, or have run out.")
+	} else {
+		c := g.coversLocked(now)
+		problems = append(problems, g.coverProblemsLocked(c, now)...)
+		if len(c.unlisted) > 0 && isFull(g.view.contents) {
 			add("The map is full, so that nobody leads %s. Divide the controllers among two groups.",
-				strings.Join(names, ", "))
+				strings.Join(c.unlisted, ", "))
 		}
 	}
 	if generations, age := g.generationsLocked(live); len(generations) > 1 {
-		text := fmt.Sprintf("Members of %d generations live, the newest one for %v, and slots move to its "+
-			"generation, if that can serve them: %s.", len(generations), age.Round(time.Second),
-			strings.Join(generations, "; "))
+		text := fmt.Sprintf("Members of %d generations live, the newest member for %v, and what members leave goes to "+
+			"other generations than theirs: %s.", len(generations), age.Round(time.Second), strings.Join(generations, "; "))
 		if age < stalled {
 			remarks = append(remarks, text)
 		} else {
 			problems = append(problems, text)
 		}
 	}
-	if written := lastWrite(g.view.table); !written.IsZero() && time.Since(written) >= hangs {
-		for _, text := range g.view.texts(g.movingLocked(), "moves", "move") {
+	if written := lastWrite(g.view.table); !written.IsZero() && time.Since(written) >= movesFor {
+		for _, text := range texts(g.view.contents, g.movingLocked(), "moves", "move") {
 			add("%s to another member for %v or longer.", text, time.Since(written).Round(time.Second))
 		}
 	}
 	return problems, remarks
 }
 
-// isFull reports whether the map has no room for another controller.
-func (c contents) isFull() bool {
-	return len(c.controllers) == slot.MaxControllers && !slices.Contains(c.controllers, "")
-}
+// capital returns a text with a capital at its beginning.
+func capital(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
-// unlistedLocked returns the controllers that members can lead but that have no entry. There are
-// some for a moment after a member has joined, or permanently if the map is full.
-func (g *Group) unlistedLocked() []string {
-	offered := g.offeredLocked()
-	for _, name := range g.view.controllers {
-		delete(offered, name)
-	}
-	return slices.Sorted(maps.Keys(offered))
+// isFull reports whether the map has no room for another controller.
+func isFull(m handover.Map) bool {
+	return len(m.Controllers) == slot.MaxControllers && !slices.Contains(m.Controllers, "")
 }
 
 // maxSlotsText bounds the bytes of the numbers of slots in a sentence.
@@ -95,7 +99,7 @@ const maxSlotsText = 60
 
 // texts returns a sentence for the slots of a set, and one for each controller of it, with the
 // verb in singular or plural.
-func (c contents) texts(entries slot.Set, one, several string) (texts []string) {
+func texts(m handover.Map, entries Set, one, several string) (texts []string) {
 	slots := slotsOf(entries)
 	switch numbers := slots.String(); {
 	case slots.IsEmpty():
@@ -108,54 +112,78 @@ func (c contents) texts(entries slot.Set, one, several string) (texts []string) 
 		texts = append(texts, fmt.Sprintf("%d slots (%s) %s", slots.Len(), numbers, several))
 	}
 	for n := range entries.Minus(slots).Slots() {
-		texts = append(texts, fmt.Sprintf("The controller %s %s", c.name(n), one))
+		texts = append(texts, fmt.Sprintf("The controller %s %s", nameOf(m, n), one))
 	}
 	return texts
 }
 
-// uncoveredProblemsLocked returns sentences with the reasons why entries are uncovered, by owner.
-func (g *Group) uncoveredProblemsLocked() (problems []string) {
-	byOwner := map[protocol.ID]slot.Set{}
-	for i := range g.uncoveredLocked().Slots() {
-		owner := g.view.entries[i].Owner
-		byOwner[owner] = byOwner[owner].Union(slot.Of(i))
+// coverProblemsLocked returns sentences with the reasons why entries are not covered or late, by owner.
+func (g *Group) coverProblemsLocked(c covers, now time.Time) (problems []string) {
+	byOwner := func(some Set) map[string]Set {
+		all := map[string]Set{}
+		for i := range some.Slots() {
+			e := g.view.contents.Entries[i]
+			key := string(e.Owner)
+			if reason := g.reasonLocked(i, e); reason != "" {
+				key += "\x00" + reason
+			}
+			all[key] = all[key].Union(slot.Of(i))
+		}
+		return all
 	}
-	for _, owner := range slices.Sorted(maps.Keys(byOwner)) {
-		reason := g.uncoveredReasonLocked(owner)
-		for _, text := range g.view.texts(byOwner[owner], "is uncovered", "are uncovered") {
-			problems = append(problems, text+reason)
+	for _, kind := range []struct {
+		entries      Set
+		one, several string
+		why          func(owner handover.ID, reason string) string
+	}{
+		{c.nobody, "has nobody", "have nobody", func(owner handover.ID, _ string) string { return g.whyNobodyLocked(owner, now) }},
+		{c.notReady, "is not ready", "are not ready", func(owner handover.ID, reason string) string {
+			if reason == "" {
+				reason = "its caches are being filled"
+			}
+			return fmt.Sprintf(" at %s: %s.", owner, reason)
+		}},
+		{c.late, "is late", "are late", func(owner handover.ID, _ string) string {
+			return fmt.Sprintf(" at %s: a key has waited for more than a minute. Nothing moves because of it.", owner)
+		}},
+	} {
+		owned := byOwner(kind.entries)
+		for _, key := range slices.Sorted(maps.Keys(owned)) {
+			owner, reason, _ := strings.Cut(key, "\x00")
+			why := kind.why(handover.ID(owner), reason)
+			for _, text := range texts(g.view.contents, owned[key], kind.one, kind.several) {
+				problems = append(problems, text+why)
+			}
 		}
 	}
 	return problems
 }
 
-// uncoveredReasonLocked returns the reason why entries of an owner are uncovered.
-func (g *Group) uncoveredReasonLocked(owner protocol.ID) string {
-	s := g.observedLocked(owner)
+// whyNobodyLocked returns the reason why entries of an owner have nobody.
+func (g *Group) whyNobodyLocked(owner handover.ID, now time.Time) string {
+	s := g.view.members[owner]
 	switch {
 	case owner == "":
 		return ": there is no owner."
-	case s.lease == nil:
+	case s == nil || s.lease == nil:
 		return fmt.Sprintf(": the Lease of the owner %s is gone.", owner)
 	case s.ended:
-		return fmt.Sprintf(" for %v: the owner %s has ended.", g.clock.Since(s.since).Round(time.Second), owner)
-	case g.expiredLocked(s) >= 0:
-		return fmt.Sprintf(" for %v: the Lease of the owner %s has run out.",
-			g.expiredLocked(s).Round(time.Second), owner)
+		return fmt.Sprintf(" for %v: the owner %s has ended.", now.Sub(s.Since).Round(time.Second), owner)
 	default:
-		return fmt.Sprintf(": the owner %s reports that not in order.", owner)
+		return fmt.Sprintf(" for %v: the Lease of the owner %s has run out.",
+			s.expired(now).Round(time.Second), owner)
 	}
 }
 
 // generationsLocked returns the generations, each with its members, and the time since the newest
 // member joined.
-func (g *Group) generationsLocked(live []protocol.ID) (texts []string, age time.Duration) {
+func (g *Group) generationsLocked(live []handover.ID) (texts []string, age time.Duration) {
 	members := map[string][]string{}
 	var newest time.Time
 	for _, id := range live {
-		s := g.observedLocked(id)
-		members[s.record.generation] = append(members[s.record.generation], string(id))
-		if joined := s.joinedAt(); joined.After(newest) {
+		s := g.view.members[id]
+		members[s.Record.Generation] = append(members[s.Record.Generation], string(id))
+		if joined := s.lease.CreationTimestamp.Time; joined.After(newest) {
 			newest = joined
 		}
 	}
@@ -167,8 +195,8 @@ func (g *Group) generationsLocked(live []protocol.ID) (texts []string, age time.
 }
 
 // movingLocked returns the entries that have a next owner.
-func (g *Group) movingLocked() (moving slot.Set) {
-	for i, e := range g.view.entries {
+func (g *Group) movingLocked() (moving Set) {
+	for i, e := range g.view.contents.Entries {
 		if e.Next != "" {
 			moving.Add(i)
 		}

@@ -23,20 +23,22 @@ type Report struct {
 	// Remarks are sentences about states that are normal for a while, such as members of two
 	// generations.
 	Remarks []string `json:"remarks,omitempty"`
-	// Planner, Members, Covered, Uncovered and Moving are as in Health. The Age of a member is the
-	// age of its renewTime.
-	Planner   string         `json:"planner,omitzero"`
-	Members   []MemberHealth `json:"members,omitempty"`
-	Covered   float64        `json:"covered"`
-	Uncovered string         `json:"uncovered,omitzero"`
-	Moving    int            `json:"moving"`
+	// Planner, Members, Covered, Nobody, NotReady, Late and Moving are as in Health. The Age of a
+	// member is the age of its renewTime.
+	Planner  string         `json:"planner,omitzero"`
+	Members  []MemberHealth `json:"members,omitempty"`
+	Covered  float64        `json:"covered"`
+	Nobody   string         `json:"nobody,omitzero"`
+	NotReady string         `json:"notReady,omitzero"`
+	Late     string         `json:"late,omitzero"`
+	Moving   int            `json:"moving"`
 	// Slots are the entries of the map, without times; nil if there is no map, or if it cannot be
 	// read.
 	Slots []Entry `json:"slots,omitempty"`
 }
 
 // Read describes a group without joining it. It sends lists and writes nothing; the credentials need
-// the verb list on Leases. An error that wraps [ErrNoGroup] reports that no Lease has the group's
+// the verb list on Leases, and get to tell why there is no map. An error that wraps [ErrNoGroup] reports that no Lease has the group's
 // label.
 //
 // The age of a Lease is the time from its renewTime, which the member writes by its own clock, to
@@ -75,7 +77,16 @@ func Read(ctx context.Context, config *rest.Config, namespace, name string) (Rep
 			return Report{}, fmt.Errorf("shard: Read: %w", err)
 		}
 	}
-	return g.report(), nil
+	var unread error
+	if g.view.table == nil { // a Lease of the group's name without its label is not listed
+		unread = g.read(ctx, name)
+	}
+	r := g.report()
+	if unread != nil {
+		r.Remarks = append(r.Remarks, fmt.Sprintf("It is not known whether something else has a Lease of the group's "+
+			"name: %v.", unread))
+	}
+	return r, nil
 }
 
 // mostWait is the longest wait for the second list. A Lease of a longer duration whose age is unlikely is taken
@@ -95,14 +106,14 @@ func (g *Group) dateByRecords() (wait time.Duration) {
 			continue
 		}
 		age := time.Since(s.lease.Spec.RenewTime.Time)
-		switch half := s.length / 2; {
+		switch half := s.Length / 2; {
 		case s.ended:
 		case age < -clockTolerance:
 			age, wait = half, max(wait, half) // without a change, it has run out after the wait
 		case age > half:
 			wait = max(wait, half)
 		}
-		s.since = g.clock.Ago(max(age, 0))
+		s.Since = g.now().Add(-max(age, 0))
 	}
 	return min(wait, mostWait)
 }
@@ -112,11 +123,11 @@ func (g *Group) report() Report {
 	h := g.Health()
 	r := Report{
 		Lease: h.Lease, Planner: h.Planner, Members: h.Members, Covered: h.Covered,
-		Uncovered: h.Uncovered, Moving: h.Moving, Slots: g.Map(),
+		Nobody: h.Nobody, NotReady: h.NotReady, Late: h.Late, Moving: h.Moving, Slots: g.Map(),
 	}
 	for i := range r.Slots {
 		e := &r.Slots[i]
-		e.Age, e.MovingFor, e.UncoveredFor = 0, 0, 0 // times since this process began to read
+		e.Age, e.MovingFor, e.CoverFor = 0, 0, 0 // times since this process began to read
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

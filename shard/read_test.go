@@ -2,7 +2,6 @@ package shard
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -17,7 +16,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/internal/lease"
 	"github.com/tidings-go/tidings/internal/slot"
-	"github.com/tidings-go/tidings/shard/internal/protocol"
+	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
 // read reads the group of a world as an operator does.
@@ -32,17 +31,6 @@ func (w *world) read() Report {
 	return r
 }
 
-// two starts processes and waits until both own slots.
-func (w *world) two() (a, b *process) {
-	w.Helper()
-	a = w.start("a", "1")
-	w.covered(a)
-	b = w.start("b", "1")
-	time.Sleep(30 * time.Second)
-	w.covered(a, b)
-	return a, b
-}
-
 // wantProblems checks that the problems of a report contain these texts, in this order.
 func (w *world) wantProblems(r Report, parts ...string) {
 	w.Helper()
@@ -53,79 +41,6 @@ func (w *world) wantProblems(r Report, parts ...string) {
 	if !isAsWanted {
 		w.Errorf("the problems are %q, want %q", r.Problems, parts)
 	}
-}
-
-// write changes a Lease without the members.
-func (w *world) write(name string, change func(*coordinationv1.Lease)) {
-	w.Helper()
-	l := w.lease(name).DeepCopy()
-	change(l)
-	if _, err := w.server.Update(w.Context(), l); err != nil {
-		w.Fatal(err)
-	}
-}
-
-func TestS5_EntriesHaveLoadsAndAges(t *testing.T) {
-	bubble(t, func(w *world) {
-		a := w.start("a", "1", func(p *process) { p.loads[7] = 2.5 })
-		w.covered(a)
-		time.Sleep(3 * time.Minute)
-		w.start("b", "1", func(p *process) { p.neverWarm = true })
-		time.Sleep(10 * time.Second)
-		moving := 0
-		for _, e := range a.Map() {
-			w.wantBetween("the age", e.Age, 3*time.Minute, 3*time.Minute+12*time.Second)
-			if e.Load != 0 && (e.Slot != 7 || e.Load != 2.5) || e.UncoveredFor != 0 || !e.Covered {
-				t.Errorf("the entry is %+v", e)
-			}
-			if e.Next != "" {
-				moving++
-				w.wantBetween("the hand-over", e.MovingFor, 5*time.Second, 10*time.Second)
-			}
-		}
-		h := a.Health()
-		if moving < 2 || h.Moving != moving || h.Tolerated != 45*time.Second {
-			t.Errorf("%d slots move: %+v", moving, h)
-		}
-		w.wantBetween("the longest hand-over", h.MovingFor, 5*time.Second, 10*time.Second)
-		text, err := json.Marshal(h)
-		if err != nil || !strings.Contains(string(text), `"load":2.5`) {
-			t.Errorf("in JSON: %s, %v", text, err)
-		}
-	})
-}
-
-// TestS5_AProcessThatIsNoMemberSeesUncoveredSlots: its loop does not run, but its health and its log
-// show them.
-func TestS5_AProcessThatIsNoMemberSeesUncoveredSlots(t *testing.T) {
-	bubble(t, func(w *world) {
-		w.server.Inject(by("b", "create"), apisim.Refuse(403, 0))
-		b := w.start("b", "1")
-		time.Sleep(time.Second)
-		if h := b.Health(); h.Covered != 0 || h.Uncovered != "0-255" {
-			t.Errorf("without a map: %+v", h)
-		}
-		a := w.start("a", "1")
-		w.covered(a)
-		time.Sleep(6 * time.Second)
-		if h := b.Health(); h.Covered != 1 || h.UncoveredFor != 0 || len(h.Members) != 1 || h.State != Joining {
-			t.Errorf("with a member: %+v", h)
-		}
-		w.server.Inject(by("a", ""), apisim.Drop())
-		time.Sleep(duration + time.Second)
-		time.Sleep(time.Minute)
-		h := b.Health()
-		// The last renewal was sent up to a period before the first that was dropped.
-		w.wantBetween("uncovered", h.UncoveredFor, time.Minute, time.Minute+2*time.Second+b.Group.times.Renew)
-		if len(h.Members) != 1 || h.Members[0].Live || h.Members[0].Slots != Count {
-			t.Errorf("the members are %+v", h.Members)
-		}
-		for _, e := range b.Map() {
-			if e.Covered || e.UncoveredFor != h.UncoveredFor {
-				t.Fatalf("the entry is %+v", e)
-			}
-		}
-	})
 }
 
 func TestS5_AGroupInOrderIsReadAtOnce(t *testing.T) {
@@ -162,14 +77,14 @@ func TestS4_ARollingUpdateIsNoProblemUntilItStops(t *testing.T) {
 		w.wantRemarks(w.read(), "")
 		w.start("b", "2")
 		time.Sleep(stalled - time.Second)
-		w.wantRemarks(w.read(), `Members of 2 generations live, the newest one for 9m59s, and slots move to its `+
-			`generation, if that can serve them: "1" has rollout.a-`)
+		w.wantRemarks(w.read(), `Members of 2 generations live, the newest member for 9m59s, and what `+
+			`members leave goes to other generations than theirs: "1" has rollout.a-`)
 		w.start("c", "2")
 		time.Sleep(stalled - time.Second)
-		w.wantRemarks(w.read(), "the newest one for 9m59s")
+		w.wantRemarks(w.read(), "the newest member for 9m59s")
 		time.Sleep(2 * time.Second)
 		r := w.read()
-		w.wantProblems(r, "Members of 2 generations live, the newest one for 10m1s")
+		w.wantProblems(r, "Members of 2 generations live, the newest member for 10m1s")
 		if len(r.Remarks) > 0 {
 			t.Errorf("there are the remarks %q too", r.Remarks)
 		}
@@ -216,7 +131,7 @@ func TestS5_ACrashIsReadAsOne(t *testing.T) {
 		if want := "ran out 2m"; !strings.Contains(r.Problems[1], want) {
 			t.Errorf("%q has no %q", r.Problems[1], want)
 		}
-		if want := " are uncovered for 2m"; !strings.Contains(r.Problems[3], want) {
+		if want := " have nobody for 2m"; !strings.Contains(r.Problems[3], want) {
 			t.Errorf("%q has no %q", r.Problems[3], want)
 		}
 		if r.Covered != 0 || r.Planner != "" || r.Members[0].Live || r.Members[0].Slots == 0 {
@@ -229,33 +144,35 @@ func TestS5_ProblemsOfAReading(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1")
 		w.covered(a)
-		b := w.start("b", "2", func(p *process) { p.neverWarm = true })
+		b := w.start("b", "2", neverWarm)
 		time.Sleep(10 * time.Second)
 		w.wantProblems(w.read())
 		b.leave()
-		a.mu.Lock()
-		a.warm = Set{}
-		a.mu.Unlock()
+		a.set(func(p *process) {
+			p.unready, p.work.Lacks = true, []string{"counter"}
+			p.work.Reasons = map[string]Set{"pods cannot be listed": allSlots}
+		})
 		time.Sleep(6 * time.Second)
-		w.wantProblems(w.read(), "256 slots (0-255) are uncovered: the owner "+a.Health().Identity+
-			" reports that not in order.")
-		a.mu.Lock()
-		a.warm = allSlots()
-		a.mu.Unlock()
+		w.wantProblems(w.read(), "The member "+a.Health().Identity+" cannot serve counter.",
+			"256 slots (0-255) are not ready at "+a.Health().Identity+": pods cannot be listed.")
+		a.set(recovers)
+		a.set(func(p *process) { p.work.Late = allSlots })
+		time.Sleep(6 * time.Second)
+		w.wantProblems(w.read(), "256 slots (0-255) are late at "+a.Health().Identity)
+		a.set(recovers)
+		time.Sleep(6 * time.Second)
 		identity := a.Health().Identity
 		w.server.Inject(by("a", ""), apisim.Refuse(500, 0))
 		text := w.lease("rollout").Annotations[entriesAnnotation]
-		w.write("rollout", func(l *coordinationv1.Lease) { l.Annotations[entriesAnnotation] = "{" })
-		w.wantProblems(w.read(), "The map of the group, lease ops/rollout, cannot be read: unexpected end of "+
-			"JSON input. No member acts on it.")
+		w.write("rollout", func(l *coordinationv1.Lease) { l.Annotations[entriesAnnotation] = "1 {" })
+		w.wantProblems(w.read(), "The map of the group cannot be read: ")
 		w.write("rollout", func(l *coordinationv1.Lease) { l.Annotations[entriesAnnotation] = text })
 		w.write(identity, func(l *coordinationv1.Lease) { lease.Release(l) })
 		time.Sleep(5 * time.Second)
-		w.wantProblems(w.read(), "No member lives.", "256 slots (0-255) are uncovered for 5s: the owner rollout.a-")
+		w.wantProblems(w.read(), "No member lives.", "256 slots (0-255) have nobody for 5s: the owner rollout.a-")
 		w.remove(identity)
-		w.wantProblems(w.read(), "No member lives.", "256 slots (0-255) are uncovered: the Lease of the owner ")
+		w.wantProblems(w.read(), "No member lives.", "256 slots (0-255) have nobody: the Lease of the owner ")
 		w.remove("rollout")
-		w.wantProblems(w.read(), "No member lives.", "There is no map")
 		if _, err := Read(w.Context(), w.server.Config(), "ops", "other"); !errors.Is(err, ErrNoGroup) {
 			t.Errorf("the error is %v", err)
 		}
@@ -271,11 +188,12 @@ func TestS5_AMapWithoutRoomForAControllerIsAProblem(t *testing.T) {
 		for i := range slot.MaxControllers + 2 {
 			names = append(names, fmt.Sprintf("c%02d", i))
 		}
-		c := contents{make([]protocol.Entry, slot.Entries), names[:slot.MaxControllers]}
-		for i := range c.entries {
-			c.entries[i].Owner = member
+		m := handover.Map{Entries: make([]handover.Entry, slot.Entries), Controllers: names[:slot.MaxControllers]}
+		weights := map[int]uint32{}
+		for i := range m.Entries {
+			m.Entries[i].Owner, weights[i] = member, 1
 		}
-		text, err := encode(c)
+		text, err := m.Encode()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -287,23 +205,20 @@ func TestS5_AMapWithoutRoomForAControllerIsAProblem(t *testing.T) {
 			}
 			return created.(*coordinationv1.Lease)
 		}
-		written := create(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
+		table := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 			Name: "rollout", Annotations: map[string]string{entriesAnnotation: text},
-		}})
+		}}
+		lease.Take(table, holderOfMap("rollout"), 3600)
+		written := create(table)
 		l := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: member}}
 		lease.Take(l, member, 15)
-		all := slot.All().Union(Set{4: ^uint64(0)})
-		record{generation: "1", mapUID: string(written.UID), serving: all, controllers: names}.write(l)
+		w.record(l, handover.Record{
+			Name: member, Generation: "1", Map: string(written.UID), State: handover.Takes,
+			Weights: weights, Controllers: names,
+		})
 		create(l)
 		w.wantProblems(w.read(), "The map is full, so that nobody leads c64, c65. Divide the controllers")
 	})
-}
-
-func (w *world) remove(name string) {
-	w.Helper()
-	if _, err := w.server.Delete(w.Context(), leaseResource, "ops", name); err != nil {
-		w.Fatal(err)
-	}
 }
 
 func TestS5_AMapThatIsMissingOrFullOfHolesIsRead(t *testing.T) {
@@ -312,43 +227,46 @@ func TestS5_AMapThatIsMissingOrFullOfHolesIsRead(t *testing.T) {
 			Namespace: "ops", Name: "rollout.x-1", Labels: map[string]string{groupLabel: "rollout"},
 		}}
 		lease.Take(member, member.Name, 15)
-		record{generation: "1", serving: Set{3: ^uint64(0)}}.write(member)
+		weights := map[int]uint32{}
+		for i := 192; i < Count; i++ {
+			weights[i] = 17
+		}
+		w.record(member, handover.Record{
+			Name: member.Name, Generation: "1", State: handover.Takes, Weights: weights,
+		})
 		if _, err := w.server.Create(w.Context(), member); err != nil {
 			t.Fatal(err)
 		}
 		w.wantProblems(w.read(), "There is no map, so that no slot has an owner.")
-		entries := decoded(t, `{"members":["rollout.x-1"],"entries":[`+
-			strings.Repeat(`[],`, 192)+strings.Repeat(`[1,1],`, 62)+`[1,1,1],[1,1,1]]}`)
+		m := handover.Map{Entries: make([]handover.Entry, Count)}
+		for i := 192; i < Count; i++ {
+			m.Entries[i] = handover.Entry{Owner: "rollout.x-1", Epoch: 1, Left: handover.Reached}
+		}
+		m.Entries[254].Next, m.Entries[255].Next = "rollout.x-1", "rollout.x-1"
+		text, err := m.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
 		written := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "ops", Name: "rollout", Labels: map[string]string{groupLabel: "rollout"},
-			Annotations: map[string]string{entriesAnnotation: entries},
+			Annotations: map[string]string{entriesAnnotation: text},
 			ManagedFields: []metav1.ManagedFieldsEntry{{
 				Manager: "rollout", Operation: "Update", APIVersion: "coordination.k8s.io/v1",
-				Time: new(metav1.NewTime(time.Now().Add(-2 * time.Minute))), FieldsType: "FieldsV1",
+				Time: new(metav1.NewTime(time.Now().Add(-20 * time.Minute))), FieldsType: "FieldsV1",
 				FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`),
 			}},
 		}}
+		lease.Take(written, holderOfMap("rollout"), 3600)
 		if _, err := w.server.Create(w.Context(), written); err != nil {
 			t.Fatal(err)
 		}
 		r := w.read()
-		w.wantProblems(r, "192 slots (0-191) are uncovered: there is no owner.",
-			"2 slots (254-255) move to another member for 2m0s or longer.")
+		w.wantProblems(r, "192 slots (0-191) have nobody: there is no owner.",
+			"2 slots (254-255) move to another member for 20m0s or longer.")
 		if r.Covered != 0.25 || r.Moving != 2 || r.Slots[255].MovingFor != 0 || r.Slots[255].Age != 0 {
 			t.Errorf("%v are covered, %d move, the last one is %+v", r.Covered, r.Moving, r.Slots[255])
 		}
 	})
-}
-
-// decoded returns the text of a map. It fails the test if the text cannot be read.
-func decoded(t *testing.T, text string) string {
-	t.Helper()
-	l := new(coordinationv1.Lease)
-	l.Annotations = map[string]string{entriesAnnotation: text}
-	if _, err := decode(l); err != nil {
-		t.Fatal(err)
-	}
-	return text
 }
 
 func TestSlotsText(t *testing.T) {
@@ -362,7 +280,7 @@ func TestSlotsText(t *testing.T) {
 		"256 slots (0-255) move": slot.All(),
 		"128 slots (0,2,4,6,8,10,12,14,16,18,20,22,24,26,28,30,32,34,36,38,40,…) move": even,
 	} {
-		if got := (contents{}).texts(slots, "moves", "move")[0]; got != want {
+		if got := texts(handover.Map{}, slots, "moves", "move")[0]; got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -396,7 +314,8 @@ func TestReadRefuses(t *testing.T) {
 		if _, err := Read(w.Context(), nil, "ops", "rollout"); err == nil {
 			t.Error("a nil rest.Config is no error")
 		}
-		if _, err := Read(w.Context(), w.server.Config(), "ops", "a/b"); err == nil || !strings.Contains(err.Error(), "Options.Name") {
+		_, err := Read(w.Context(), w.server.Config(), "ops", "a/b")
+		if err == nil || !strings.Contains(err.Error(), "Options.Name") {
 			t.Errorf("the error of a wrong name is %v", err)
 		}
 		config := w.server.Config()
@@ -411,9 +330,17 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("the error after the end of ctx is %v", err)
 		}
 		w.server.Inject(by("eyes", ""), apisim.Refuse(403, 0))
-		_, err := Read(w.Context(), config, "ops", "rollout")
+		_, err = Read(w.Context(), config, "ops", "rollout")
 		if want := "grant the verb list on leases"; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
 	})
+}
+
+// record writes a record into a Lease.
+func (w *world) record(l *coordinationv1.Lease, r handover.Record) {
+	w.Helper()
+	if err := writeRecord(l, r); err != nil {
+		w.Fatal(err)
+	}
 }

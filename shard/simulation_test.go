@@ -15,7 +15,8 @@ import (
 var histories = seeds.New("shard", "TestS1_NeverTwoCallers", 4)
 
 // TestS1_NeverTwoCallers has three processes under random faults for ten virtual minutes per seed. At
-// no time may two of them call for a slot. Once the faults are over, each slot has a caller.
+// no time may two of them call for a slot, or for a controller that is led as a whole. Once the faults
+// are over, each has a caller.
 func TestS1_NeverTwoCallers(t *testing.T) {
 	spans, terms := 0, 0
 	leasetest.Histories(t, histories, func(t *testing.T, o apisim.Options, random *rand.Rand) {
@@ -24,7 +25,7 @@ func TestS1_NeverTwoCallers(t *testing.T) {
 		w.check()
 		spans += len(w.spans)
 	})
-	t.Logf("%d times a process called for a slot, in %d terms", spans, terms)
+	t.Logf("%d times a process called for an entry, in %d terms", spans, terms)
 }
 
 // history runs one history and returns the number of memberships.
@@ -33,11 +34,19 @@ func (w *world) history(random *rand.Rand) (terms int) {
 	running := map[string]*process{}
 	h := leasetest.History{Server: w.server, Random: random, Faults: 11}
 	h.Start = func(name string) {
-		running[name] = w.start(name, fmt.Sprint(random.IntN(2)), func(p *process) {
-			p.drainFor = h.Within(8)
-			p.warmFor = h.Within(4)
+		running[name] = w.start(name, fmt.Sprint(random.IntN(2)), leading("x", "y", "z"), func(p *process) {
+			p.drainFor, p.warmFor = h.Within(2), h.Within(4)
+			p.unknown = random.IntN(8) == 0
 			skew, began := random.Float64()/10, time.Now()
 			p.boot = func() time.Duration { return time.Duration(float64(time.Since(began)) * (1 + skew)) }
+			switch random.IntN(8) {
+			case 0:
+				p.work.Lacks = []string{"counter"}
+			case 1:
+				p.warmErr = errForbidden
+			case 2:
+				p.unready = true
+			}
 		})
 		all = append(all, running[name])
 	}
@@ -48,9 +57,13 @@ func (w *world) history(random *rand.Rand) (terms int) {
 	}
 	h.Restored = func() { w.restored = true }
 	h.Run()
-	time.Sleep(2 * time.Minute)
+	for _, p := range running {
+		p.set(recovers)
+	}
+	time.Sleep(5 * time.Minute)
 	synctest.Wait()
 	w.covered(running["a"], running["b"], running["c"])
+	w.wantLed("at the end", running["a"], running["b"], running["c"])
 	for _, p := range all {
 		terms += len(p.terms)
 	}

@@ -2,6 +2,9 @@ package shard
 
 import (
 	"context"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -11,56 +14,67 @@ import (
 
 	"github.com/tidings-go/tidings/internal/lease"
 	"github.com/tidings-go/tidings/internal/slot"
-	"github.com/tidings-go/tidings/shard/internal/protocol"
+	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-// observed is a member's Lease as it was last observed.
+// observed is a member's Lease as it was observed last.
 type observed struct {
+	handover.Sight
 	lease   *coordinationv1.Lease    // nil: it is gone, or was never observed
 	spec    coordinationv1.LeaseSpec // of the last Lease, also once it is gone
-	isGone  bool                     // the server has no such Lease
+	text    string                   // of the record
 	version string
-	record  record
-	since   lease.Instant // the time at which this state was first observed
-	length  time.Duration // the time for which a Lease that does not change is held
-	ended   bool          // it makes no more calls and writes
-	tried   time.Time     // the time at which its end, or the delete of the Lease, has failed last
-	serves  lease.Instant // the time since which it has reported slots in order
+	isGone  bool      // the server has no such Lease
+	ended   bool      // it makes no more calls and writes
+	tried   time.Time // the time at which its end, or the delete of the Lease, has failed last
 }
 
-// joinedAt returns the time at which the process of a member joined the group. Later Leases of the
-// process are newer, but the program is the same.
-func (s *observed) joinedAt() time.Time {
-	if s.record.joined.IsZero() {
-		return s.lease.CreationTimestamp.Time
+// standing returns the standing of the member. Only a read that finds no Lease ends a member whose
+// Lease is gone, see Group.end.
+func (s *observed) standing(now time.Time) handover.Standing {
+	switch {
+	case s.ended:
+		return handover.Ended
+	case !s.Exists:
+		return handover.Held
 	}
-	return s.record.joined
+	return s.Sight.Standing(now)
 }
+
+// expired returns the time for which the Lease has not changed, beyond its duration.
+func (s *observed) expired(now time.Time) time.Duration { return now.Sub(s.Since) - s.Length }
 
 // entryTimes are the times at which this process first observed the present state of an entry.
 type entryTimes struct {
-	owner lease.Instant // of the present owner and epoch
-	next  lease.Instant // of the present next owner
-	// inOrder is the last time at which the present owner reported the entry in order. It is that of
-	// owner if that was never the case.
-	inOrder lease.Instant
+	owner time.Time // of the present owner and epoch
+	next  time.Time // of the present next owner
 }
 
 // view is the last observed state of the group's Leases.
 type view struct {
-	version string // the newest version of all Leases
-	seen    bool   // the Leases were listed
-	members map[protocol.ID]*observed
+	version  string // the newest version of all Leases
+	followed string // that of the last event or list: answers to writes and reads may be ahead of it
+	seen     bool   // the Leases were listed
+	members  map[handover.ID]*observed
 
 	table    *coordinationv1.Lease // the Lease with the map; nil without one
+	tableAt  time.Time             // when its present version was observed; own writes among them
 	sequence uint64                // counts the versions of the map
-	contents
-	times  [slot.Entries]entryTimes
-	broken error // why the map cannot be read
+	contents handover.Map          // replaced, never changed
+	named    map[handover.ID]bool  // the members that contents names
+	changes  uint64                // of what a plan depends on
+	heard    time.Time             // when the watch or a list last brought something
+	times    [slot.Entries]entryTimes
+	broken   error // why the map cannot be read
 
 	foreign      *coordinationv1.Lease // a Lease of the group's name that is no map, as of an election; or nil
-	foreignSince lease.Instant         // when it has changed last
+	foreignSince time.Time             // when it has changed last
+
+	firstJoin, lastJoin time.Time // the first and the last of those that come together
 }
+
+// now returns a time that also passes while the machine is suspended.
+func (g *Group) now() time.Time { return g.began.at.Add(g.clock.Since(g.began.instant)) }
 
 // list lists the Leases into the view.
 func (g *Group) list(ctx context.Context) (version string, err error) {
@@ -88,7 +102,7 @@ func (g *Group) list(ctx context.Context) (version string, err error) {
 			g.observeLocked(name, nil, list.ResourceVersion)
 		}
 	}
-	g.view.seen = true
+	g.view.seen, g.view.heard, g.view.followed = true, g.now(), list.ResourceVersion
 	if isNewest {
 		g.view.version = list.ResourceVersion
 	}
@@ -107,13 +121,19 @@ func (g *Group) namedLocked() map[string]bool {
 			named[string(id)] = true
 		}
 	}
-	for _, e := range g.view.entries {
-		for _, id := range []protocol.ID{e.Owner, e.Next} {
-			if id != "" {
-				named[string(id)] = true
-			}
-		}
+	for id := range g.view.named {
+		named[string(id)] = true
 	}
+	return named
+}
+
+// membersOf returns the members that a map names.
+func membersOf(m handover.Map) map[handover.ID]bool {
+	named := map[handover.ID]bool{}
+	for _, e := range m.Entries {
+		named[e.Owner], named[e.Next] = true, true
+	}
+	delete(named, "")
 	return named
 }
 
@@ -122,7 +142,7 @@ func (g *Group) versionLocked(name string) string {
 	if name == g.o.Name && g.view.table != nil {
 		return g.view.table.ResourceVersion
 	}
-	if s := g.view.members[protocol.ID(name)]; s != nil {
+	if s := g.view.members[handover.ID(name)]; s != nil {
 		return s.version
 	}
 	return ""
@@ -184,6 +204,22 @@ func (g *Group) wrote(l *coordinationv1.Lease, before sending) {
 	g.follower.Restart()
 }
 
+// hear puts the Lease of an event into the view.
+func (g *Group) hear(l *coordinationv1.Lease, deleted bool) {
+	g.observe(l, deleted)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.view.heard, g.view.followed = g.now(), l.ResourceVersion
+}
+
+// isAhead reports whether the map is later than the Leases of other members in the view.
+func (g *Group) isAhead(table *coordinationv1.Lease) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	followed := g.view.followed
+	return followed != table.ResourceVersion && lease.IsOlder(followed, table.ResourceVersion)
+}
+
 // observe puts the Lease of an event, or of the answer to a write, into the view. A version that
 // is older than the view has no effect.
 func (g *Group) observe(l *coordinationv1.Lease, deleted bool) {
@@ -203,39 +239,57 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 	if version != "" && !lease.IsOlder(version, g.view.version) {
 		g.view.version = version
 	}
-	notify(g.changed)
 	if name == g.o.Name {
 		g.observeMapLocked(l)
+		g.view.changes++
+		notify(g.changed)
 		return
 	}
-	id := protocol.ID(name)
-	s := g.observedLocked(id)
+	s := g.observedLocked(handover.ID(name))
+	now, before := g.now(), *s
 	isSame := s.isGone
 	if l != nil { // it may appear again unchanged, as one whose label was removed does when it is read
 		isSame = s.version != "" && equality.Semantic.DeepEqual(s.spec, l.Spec)
 		s.spec = l.Spec
 	}
 	if !isSame {
-		s.since = g.clock.Now()
+		s.Since = now
 	}
-	s.lease, s.isGone, s.version = l, l == nil, version
+	s.lease, s.Exists, s.isGone, s.version = l, l != nil, l == nil, version
 	if l != nil {
-		wasSilent := slotsOf(s.record.serving).IsEmpty()
-		s.record = readRecord(l)
-		if wasSilent && !slotsOf(s.record.serving).IsEmpty() {
-			s.serves = g.clock.Now()
+		if text := l.Annotations[memberAnnotation]; text != s.text || before.lease == nil {
+			s.text, s.Record = text, readRecord(l)
 		}
-		g.noteLoadsLocked(id, s.record)
-		s.length = lengthOf(l, g.o.Duration)
-		s.ended = lease.HolderOf(l) != name
+		s.Length = lengthOf(l, g.o.Duration)
+		s.Held = lease.HolderOf(l) == name
+		s.ended = !s.Held
+		if before.version == "" && s.Held {
+			if now.Sub(g.view.lastJoin) > g.o.Duration {
+				g.view.firstJoin = now
+			}
+			g.view.lastJoin = now
+		}
 	}
-	if m := g.present; m != nil && m.id == id {
-		if g.state == Joining && g.isJoinedLocked(s) {
-			g.state = Member
-		}
-		if loss := m.term.Loss(l); loss != nil {
-			m.term.End(loss)
-		}
+	g.observeOwnLocked(handover.ID(name), s)
+	// A renewal that says nothing new is no reason to act: the loop looks at the times by itself.
+	if s.text != before.text || s.Exists != before.Exists || s.Held != before.Held || s.ended != before.ended ||
+		before.standing(now) != handover.Live {
+		g.view.changes++
+		notify(g.changed)
+	}
+}
+
+// observeOwnLocked ends the membership if its Lease shows that others have ended it.
+func (g *Group) observeOwnLocked(id handover.ID, s *observed) {
+	m := g.present
+	if m == nil || m.id != id {
+		return
+	}
+	if g.state == Joining && g.isJoinedLocked(s) {
+		g.state = Member
+	}
+	if loss := m.term.Loss(s.lease); loss != nil {
+		m.term.End(loss)
 	}
 }
 
@@ -249,17 +303,15 @@ func lengthOf(l *coordinationv1.Lease, least time.Duration) time.Duration {
 
 // isName reports whether a Lease can have the name of a member. A map that was written by hand may have
 // others, which are no members.
-func isName(id protocol.ID) bool { return len(validation.IsDNS1123Subdomain(string(id))) == 0 }
+func isName(id handover.ID) bool { return len(validation.IsDNS1123Subdomain(string(id))) == 0 }
 
 // observedLocked returns the last observed Lease of a member. A member that was never observed is
 // held from now on.
-func (g *Group) observedLocked(id protocol.ID) *observed {
+func (g *Group) observedLocked(id handover.ID) *observed {
 	s := g.view.members[id]
-	if id == "" {
-		return &observed{}
-	}
 	if s == nil {
-		s = &observed{since: g.clock.Now(), length: g.o.Duration, ended: !isName(id)}
+		s = &observed{ended: !isName(id)}
+		s.Since, s.Length = g.now(), g.o.Duration
 		g.view.members[id] = s
 	}
 	return s
@@ -273,62 +325,61 @@ func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
 	}
 	before, isLost := g.view.table, false
 	g.view.table, g.view.broken = l, nil
+	if before == nil || l == nil || l.ResourceVersion != before.ResourceVersion {
+		g.view.tableAt = g.now()
+	}
 	if before != nil && (l == nil || l.UID != before.UID) {
 		isLost = true
-		g.view.contents = contents{}
-		clear(g.plan.tried)
+		g.view.contents, g.view.named = handover.Map{}, nil
 	}
 	if l != nil {
-		c, err := decode(l)
-		if err == nil && g.view.isAfter(c) {
+		c, err := handover.Decode(l.Annotations[entriesAnnotation])
+		if err == nil && g.view.contents.IsAfter(c) {
 			err, isLost = errMapRestored, true
 		}
 		if g.view.broken = err; err == nil {
-			g.timeEntriesLocked(c.entries)
-			g.view.contents = c
+			g.timeEntriesLocked(c.Entries)
+			g.view.contents, g.view.named = c, membersOf(c)
 			g.view.sequence++
 		}
 	}
-	if m := g.present; m != nil && isLost && m.mapUID != "" {
+	if m := g.present; m != nil && m.said.mapUID != "" && isLost {
 		m.term.End(errMapDeleted)
 	}
 }
 
-// observeForeignLocked returns the Lease if it is a map. A Lease of the group's name that is none, as
-// that of an election, is kept in view.foreign, and the result is nil.
+// observeForeignLocked returns the Lease if it is the group's map. Another one of the group's name, as
+// that of an election or one without a map, is kept in view.foreign, and the result is nil.
 func (g *Group) observeForeignLocked(l *coordinationv1.Lease) *coordinationv1.Lease {
 	before := g.view.foreign
 	g.view.foreign = nil
-	if l == nil || l.Labels[groupLabel] != "" || l.Annotations[entriesAnnotation] != "" {
+	if l == nil || l.Annotations[entriesAnnotation] != "" && !g.isForeign(l) {
 		return l
 	}
 	if before == nil || !equality.Semantic.DeepEqual(before.Spec, l.Spec) {
-		g.view.foreignSince = g.clock.Now()
+		g.view.foreignSince = g.now()
 	}
 	g.view.foreign = l
 	return nil
 }
 
-// isAfter reports whether a map lacks an entry, or a change of an owner, that was seen in it before.
-func (v *view) isAfter(c contents) bool {
-	for i, e := range v.entries {
-		if i >= len(c.entries) || e.Epoch > c.entries[i].Epoch {
-			return true
-		}
-	}
-	return false
+// isForeign reports whether a Lease of the group's name has another holder than the group.
+func (g *Group) isForeign(l *coordinationv1.Lease) bool {
+	holder := lease.HolderOf(l)
+	return holder != "" && holder != holderOfMap(g.o.Name)
 }
 
 // timeEntriesLocked records the time of the changes that the entries of a map show.
-func (g *Group) timeEntriesLocked(entries []protocol.Entry) {
-	now := g.clock.Now()
+func (g *Group) timeEntriesLocked(entries []handover.Entry) {
+	now := g.now()
 	for i, e := range entries {
-		var before protocol.Entry
-		if i < len(g.view.entries) {
-			before = g.view.entries[i]
+		var before handover.Entry
+		if i < len(g.view.contents.Entries) {
+			before = g.view.contents.Entries[i]
 		}
-		if t := &g.view.times[i]; i >= len(g.view.entries) || before.Owner != e.Owner || before.Epoch != e.Epoch {
-			*t = entryTimes{now, now, now}
+		isNew := i >= len(g.view.contents.Entries) || before.Owner != e.Owner || before.Epoch != e.Epoch
+		if t := &g.view.times[i]; isNew {
+			*t = entryTimes{now, now}
 		} else if before.Next != e.Next {
 			t.next = now
 		}
@@ -337,26 +388,42 @@ func (g *Group) timeEntriesLocked(entries []protocol.Entry) {
 
 // isJoinedLocked reports whether a member's Lease names the map.
 func (g *Group) isJoinedLocked(s *observed) bool {
-	return g.view.table != nil && s.record.mapUID == string(g.view.table.UID)
+	return g.view.table != nil && s.Record.Map == string(g.view.table.UID)
 }
 
-// standingLocked returns the standing of a member.
-func (g *Group) standingLocked(id protocol.ID) protocol.Standing {
-	if m := g.present; m != nil && m.id == id {
-		return protocol.Live
+// mapErrorLocked returns why there is no map that members act on; nil if there is one, or none yet.
+func (g *Group) mapErrorLocked() error {
+	if f := g.view.foreign; f != nil && g.isForeign(f) {
+		return fmt.Errorf("%w, held by %s: the group begins once that one is released or runs out; or give "+
+			"the group another Name", errForeign, lease.HolderOf(f))
 	}
-	switch s := g.observedLocked(id); {
-	case s.ended:
-		return protocol.Ended
-	case s.lease == nil || g.expiredLocked(s) >= 0:
-		return protocol.Held
-	default:
-		return protocol.Live
-	}
+	return g.view.broken
 }
 
-// expiredLocked returns the time for which a member's Lease has not changed, beyond its duration.
-func (g *Group) expiredLocked(s *observed) time.Duration { return g.clock.Since(s.since) - s.length }
+// peersLocked returns the members that have not ended long ago, as others see them.
+func (g *Group) peersLocked(now time.Time) map[handover.ID]handover.Peer {
+	peers := make(map[handover.ID]handover.Peer, len(g.view.members))
+	for id, s := range g.view.members {
+		p := handover.Peer{
+			Standing: s.standing(now), State: s.Record.State, Refused: s.Record.Refused, Joined: g.isJoinedLocked(s),
+		}
+		if s.lease != nil {
+			p.Created = s.lease.CreationTimestamp.Time
+		}
+		if m := g.present; m != nil && m.id == id {
+			p.Standing, p.State, p.Refused = handover.Live, m.said.state, m.said.refused
+		}
+		peers[id] = p
+	}
+	return peers
+}
+
+// liveOf returns the live members, in order.
+func liveOf(peers map[handover.ID]handover.Peer) []handover.ID {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(peers)), func(id handover.ID) bool {
+		return peers[id].Standing != handover.Live
+	})
+}
 
 // notify wakes the receiver of a channel that holds one notification.
 func notify(c chan struct{}) {

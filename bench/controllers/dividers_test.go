@@ -121,25 +121,59 @@ func runSlots(ctx context.Context, w *world, r *replica) error {
 	return group.Wait()
 }
 
-// slotOwner is a handler without work.
-type slotOwner struct{ *replica }
+// slotOwner is a handler without work. It owns what it calls for.
+type slotOwner struct {
+	*replica
+	mu    sync.Mutex // guards ready
+	ready shard.Set
+}
 
-func (s *slotOwner) Begin(t controller.Term) { t.(*shard.Term).AfterFunc(func() { s.leave(every) }) }
-
-func (s *slotOwner) Warm(context.Context, shard.Set) error { return nil }
-
-func (s *slotOwner) Serve(slots []shard.Slot) {
-	for _, owned := range slots {
-		s.take(owned.Number)
+func (s *slotOwner) set(change func(ready shard.Set) shard.Set) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	before := s.ready
+	s.ready = change(before)
+	s.leave(before.Minus(s.ready).Has)
+	for n := range s.ready.Minus(before).Slots() {
+		s.take(n)
 	}
 }
 
-func (s *slotOwner) Drain(_ context.Context, slots shard.Set) (map[string]string, error) {
-	s.leave(slots.Has)
-	return map[string]string{}, nil
+func (s *slotOwner) Begin(t controller.Term) {
+	s.set(func(shard.Set) shard.Set { return shard.Set{} })
+	t.(*shard.Term).AfterFunc(func() { s.leave(every) })
 }
 
-func (s *slotOwner) Drop(shard.Set) {}
+func (s *slotOwner) Serve(entries []shard.Owned) {
+	s.set(func(ready shard.Set) shard.Set {
+		for _, e := range entries {
+			ready.Add(e.Number)
+		}
+		return ready
+	})
+}
+
+func (s *slotOwner) Shut(entries shard.Set) {
+	s.set(func(ready shard.Set) shard.Set { return ready.Minus(entries) })
+}
+
+func (s *slotOwner) Unshut(entries shard.Set) {
+	s.set(func(ready shard.Set) shard.Set { return ready.Union(entries) })
+}
+
+func (s *slotOwner) Drop(entries shard.Set) { s.Shut(entries) }
+
+func (s *slotOwner) Work() shard.Work {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return shard.Work{Started: true, Ready: s.ready}
+}
+
+func (s *slotOwner) Warm(context.Context, shard.Set) error { return nil }
+func (s *slotOwner) Calls(int) shard.Calls                 { return shard.Calls{Known: true} }
+func (s *slotOwner) Abort(shard.Set, error)                {}
+func (s *slotOwner) Ends() <-chan struct{}                 { return nil }
+func (s *slotOwner) Left(error)                            {}
 
 // runBuckets takes part in knative's elections, with their default times.
 func runBuckets(ctx context.Context, w *world, r *replica) error {

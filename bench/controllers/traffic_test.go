@@ -2,7 +2,6 @@ package controllers
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -193,13 +192,13 @@ func shardedMain(
 	if err := manager.AddController(c); err != nil {
 		return err
 	}
-	group, err := shard.Join(ctx, config, slots, shard.Options{
+	_, err = shard.Join(ctx, config, slots, shard.Options{
 		Namespace: opsNamespace, Name: leaseName, Identity: name, Logger: silent,
 	})
 	if err != nil {
 		return err
 	}
-	return errors.Join(manager.Run(ctx), group.Wait())
+	return manager.Run(ctx)
 }
 
 // count counts the requests of a replica, and the bytes of their answers.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,9 +22,8 @@ import (
 const (
 	groupPage     = "group?name=ops%2Frollout"
 	groupDuration = 3 * time.Second
-	// leastShare is the number of slots that a member that joins gets at once: half of the mean
-	// of three.
-	leastShare = shard.Count / 6
+	// leastShare is less than a fair share of three members.
+	leastShare = shard.Count / 4
 )
 
 // groupScript is a function that returns a groupView.
@@ -35,10 +35,11 @@ var groupScript string
 type groupView struct {
 	// Members are the rows of their table, by identity.
 	Members map[string]memberView `json:"members"`
-	// Moving and Uncovered are the slots of the map that are drawn as such. Odd are the rows of
-	// both.
+	// Moving and Uncovered are the slots of the map that are drawn as such, the latter also if nobody
+	// owns them, which Nobody counts. Odd are the rows of all of them.
 	Moving    int `json:"moving"`
 	Uncovered int `json:"uncovered"`
+	Nobody    int `json:"nobody"`
 	Odd       int `json:"odd"`
 	// Text is the text of the list of figures.
 	Text     string   `json:"text"`
@@ -68,7 +69,7 @@ func (v groupView) sharedBy(processes ...string) bool {
 	sum := 0
 	for _, process := range processes {
 		m := v.of(process)
-		if m.State != "lives" || m.Slots < leastShare || m.Drawn != m.Slots {
+		if m.State != "takes" || m.Slots < leastShare || m.Drawn != m.Slots {
 			return false
 		}
 		sum += m.Slots
@@ -79,22 +80,53 @@ func (v groupView) sharedBy(processes ...string) bool {
 // isCalm reports whether the page shows that no slot moves and all are covered.
 func (v groupView) isCalm() bool {
 	return v.Moving+v.Uncovered+v.Odd+len(v.Problems) == 0 && strings.Contains(v.Text, "Covered100 %") &&
-		!strings.Contains(v.Text, "uncovered")
+		!strings.Contains(v.Text, "not ready")
 }
 
-// member is the part of one process in a group, without work.
+// member is the part of one process in a group, with work that needs no calls.
 type member struct {
 	*shard.Group
 	stop context.CancelFunc
 	// gate has a token while it is open.
 	gate chan struct{}
+
+	mu    sync.Mutex
+	ready shard.Set // guarded by mu
 }
 
-func (*member) Begin(guard.Term)   {}
-func (*member) Serve([]shard.Slot) {}
-func (*member) Drop(shard.Set)     {}
-func (m *member) Drain(context.Context, shard.Set) (map[string]string, error) {
-	return nil, nil
+func (m *member) set(change func(ready shard.Set) shard.Set) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ready = change(m.ready)
+}
+
+func (m *member) Begin(guard.Term) { m.set(func(shard.Set) shard.Set { return shard.Set{} }) }
+
+func (m *member) Serve(entries []shard.Owned) {
+	m.set(func(ready shard.Set) shard.Set {
+		for _, e := range entries {
+			ready.Add(e.Number)
+		}
+		return ready
+	})
+}
+
+func (m *member) Shut(entries shard.Set) {
+	m.set(func(ready shard.Set) shard.Set { return ready.Minus(entries) })
+}
+func (m *member) Unshut(entries shard.Set) {
+	m.set(func(ready shard.Set) shard.Set { return ready.Union(entries) })
+}
+func (m *member) Drop(entries shard.Set) { m.Shut(entries) }
+func (*member) Calls(int) shard.Calls    { return shard.Calls{Known: true} }
+func (*member) Abort(shard.Set, error)   {}
+func (*member) Ends() <-chan struct{}    { return nil }
+func (*member) Left(error)               {}
+
+func (m *member) Work() shard.Work {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return shard.Work{Started: true, Ready: m.ready}
 }
 
 // Warm waits until the gate is open.
@@ -123,15 +155,14 @@ func openGroup(t *testing.T) (*fleet, groupView) {
 		gate: make(chan struct{}, 1),
 	}
 	f.gate <- struct{}{}
-	f.join("a", 0)
+	f.join("a")
 	ctx, cancel := context.WithTimeout(t.Context(), browserTimeout)
 	defer cancel()
 	if !until(ctx, func() bool { return f.members["a"].Health().Owned == shard.Count }) {
 		t.Fatalf("the first member has %+v", f.members["a"].Health())
 	}
-	f.join("b", 0)
-	// c hands nothing over. Its Tolerated is shorter, so that it finds a problem sooner.
-	f.join("c", time.Second)
+	f.join("b")
+	f.join("c")
 	f.serve(debug.Options{Groups: []debug.Group{f.members["c"]}})
 	f.start()
 	f.run(chromedp.Navigate(f.url+groupPage), chromedp.WaitVisible("h1"))
@@ -140,14 +171,14 @@ func openGroup(t *testing.T) (*fleet, groupView) {
 	})
 }
 
-func (f *fleet) join(process string, handOver time.Duration) {
+func (f *fleet) join(process string) {
 	f.Helper()
 	ctx, stop := context.WithCancel(context.WithoutCancel(f.T.Context()))
 	m := &member{stop: stop, gate: f.gate}
 	var err error
 	m.Group, err = shard.Join(ctx, leasetest.Config(f.server, process), m, shard.Options{
 		Namespace: leasetest.Namespace, Name: "rollout", Identity: process, Generation: "v1",
-		Duration: groupDuration, HandOver: handOver, Logger: slog.New(slog.DiscardHandler),
+		Duration: groupDuration, Logger: slog.New(slog.DiscardHandler),
 	})
 	f.fatal(err)
 	f.members[process] = m
@@ -185,7 +216,7 @@ func TestGroupPageWhenAMemberLeaves(t *testing.T) {
 	f.members["b"].stop()
 	f.sees("the slots of a member that leaves move", func(v groupView) bool {
 		leaver := v.of("b")
-		return leaver.State == "leaves" && leaver.Slots == before.of("b").Slots &&
+		return leaver.State == "leaving" && leaver.Slots == before.of("b").Slots &&
 			leaver.Drawn == leaver.Slots && v.Moving == leaver.Slots && v.Odd > 0 && v.Uncovered == 0 &&
 			len(v.Problems) == 0
 	})
@@ -197,24 +228,27 @@ func TestGroupPageWhenAMemberLeaves(t *testing.T) {
 }
 
 // TestGroupPageWhenAMemberIsLost drops all requests of a member, and keeps its heirs from being
-// ready, so that the page shows that no member serves its slots.
+// ready, so that the page shows that no member calls for its slots.
 func TestGroupPageWhenAMemberIsLost(t *testing.T) {
 	f, before := openGroup(t)
 	token := <-f.gate
 	lost := f.server.Inject(leasetest.By("a", ""), apisim.Drop())
 	t.Cleanup(lost.Lift) // before it leaves
 	orphans := before.of("a").Slots
-	f.sees("nobody serves the slots of a member that is lost", func(v groupView) bool {
-		return v.sharedBy("b", "c") && v.Uncovered == orphans && v.Moving == 0 && v.Odd > 0 &&
-			strings.Contains(v.Text, "; uncovered: ")
+	f.sees("nobody owns the slots of a member that is lost", func(v groupView) bool {
+		return v.Nobody == orphans && strings.Contains(v.Text, "; nobody owns ")
+	})
+	f.sees("their new owners are not ready", func(v groupView) bool {
+		return v.sharedBy("b", "c") && v.Uncovered == orphans && v.Nobody+v.Moving == 0 && v.Odd > 0 &&
+			strings.Contains(v.Text, "; not ready: ")
 	})
 	f.sees("that is a problem", func(v groupView) bool {
 		return v.Uncovered == orphans && len(v.Problems) == 1 &&
-			strings.HasPrefix(v.Problems[0], "group ops/rollout leaves uncovered: ")
+			strings.HasPrefix(v.Problems[0], "group ops/rollout has slots or controllers whose owners are not ready: ")
 	})
 	f.examine("group-uncovered")
 	f.gate <- token
-	f.sees("the heirs serve all slots", func(v groupView) bool {
+	f.sees("the heirs call for all slots", func(v groupView) bool {
 		return v.sharedBy("b", "c") && v.isCalm()
 	})
 }

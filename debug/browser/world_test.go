@@ -31,7 +31,7 @@ import (
 var pictures = flag.String("pictures", "", "a directory for pictures of the pages")
 
 // browserTimeout bounds a test.
-const browserTimeout = time.Minute
+const browserTimeout = 2 * time.Minute
 
 // chromium returns the path of the browser.
 func chromium(t *testing.T) string {

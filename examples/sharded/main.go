@@ -44,7 +44,7 @@ func main() {
 	flag.StringVar(&f.identity, "identity", "",
 		"with -replica, its name in the group; the default is the host's name")
 	flag.StringVar(&f.generation, "generation", "",
-		"with -replica, version of the program, such as the pod's label pod-template-hash")
+		"with -replica, version of the program; the default is $POD_TEMPLATE_HASH")
 	flag.DurationVar(&f.lease, "lease", 0, "how long others wait for a replica that does not renew "+
 		"its Lease; the default is 15s with -replica, and 5s without")
 	flag.BoolVar(&f.untilEOF, "until-eof", false,

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -103,14 +102,7 @@ func (r *replica) Run(ctx context.Context, serve func(http.Handler)) error {
 	mux.Handle("/readyz", r.manager.Handler())
 	mux.Handle("/metrics", numbers)
 	serve(mux)
-	ended := make(chan error, 1)
-	go func() {
-		defer cancel() // so that the group is left if the controller fails
-		ended <- r.manager.Run(ctx)
-	}()
-	err = group.Wait()
-	cancel()
-	return errors.Join(err, <-ended)
+	return r.manager.Run(ctx)
 }
 
 func (r *replica) metrics(group *shard.Group) (http.Handler, error) {

@@ -15,7 +15,9 @@ func (c *Collection[T]) process(ctx context.Context) {
 	epoch := time.Now()
 	apply := func(batch delta.Batch[T]) {
 		began := time.Since(epoch)
+		c.applied.Add(1)
 		c.apply(batch)
+		c.applied.Add(1)
 		c.batches.Observe(time.Since(epoch) - began)
 	}
 	if m := c.o.Metrics; m != nil {
@@ -23,7 +25,9 @@ func (c *Collection[T]) process(ctx context.Context) {
 		apply = func(batch delta.Batch[T]) { m.Batch(func() { timed(batch) }) }
 	}
 	for {
+		c.applied.Add(1)
 		err := c.log.AwaitRoom(ctx)
+		c.applied.Add(1)
 		if err == nil {
 			err = c.queue.Pop(ctx, apply)
 		}

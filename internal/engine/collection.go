@@ -38,6 +38,9 @@ type Collection[T any] struct {
 
 	transformMu Lock // held while the transform of the user runs; no other lock is taken under it
 
+	applied     atomic.Uint64 // odd while the processor applies a batch, or waits for handlers
+	transformed atomic.Uint64 // odd while the transform of the user runs
+
 	synced  chan struct{} // closed when the first complete list is applied
 	listed  chan struct{} // one token: a complete list was applied
 	stopped atomic.Bool   // handlers are not called any more
@@ -87,6 +90,12 @@ func (c *Collection[T]) Store() *store.Store[T] { return c.store }
 
 // Life returns the lifecycle, which does not refer to the cache.
 func (c *Collection[T]) Life() *Lifecycle { return c.Lifecycle }
+
+// Turns counts what may stand still in code of the user: the batches that are applied, and the calls of the
+// transform. A counter is odd during one, so that one which stays odd hangs.
+func (c *Collection[T]) Turns() (applied, transformed uint64) {
+	return c.applied.Load(), c.transformed.Load()
+}
 
 // Synced is closed when the first complete list is applied.
 func (c *Collection[T]) Synced() <-chan struct{} { return c.synced }

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 )
 
@@ -10,15 +11,18 @@ import (
 //	new ──Claim──▶ running ──context, end──▶ ending ──finish──▶ ended
 //	 └───────────end──────────────────────────▶┘
 //
-// It is apart from the collection, so that waiting for the end does not hold the cache.
+// Outlast makes the run go on after its context, but not after end. The lifecycle is apart from the collection, so
+// that waiting for the end does not hold the cache.
 type Lifecycle struct {
-	mu       sync.Mutex         // guards the rest; no other lock is taken under it
-	name     string             // of the collection
-	term     context.Context    // that of the claim; nil before
-	ctx      context.Context    // ends with term and with end
-	cancel   context.CancelFunc // of ctx
-	unrun    bool               // it ended before a claim
-	released bool               // its last handle was given back
+	mu       sync.Mutex              // guards the rest; no other lock is taken under it
+	name     string                  // of the collection
+	term     context.Context         // that of the claim; nil before
+	ctx      context.Context         // ends after term and outlasts, and with end
+	cancel   context.CancelCauseFunc // of ctx
+	outlasts []context.Context       // that the run waits for after the end of term
+	unwatch  []func() bool           // stop the calls of expire
+	unrun    bool                    // it ended before a claim
+	released bool                    // its last handle was given back
 
 	ended chan struct{} // closed by finish
 	err   error         // of the run; written before ended is closed
@@ -55,8 +59,39 @@ func (l *Lifecycle) Claim(term context.Context) (context.Context, error) {
 		return nil, ErrRanAlready
 	}
 	l.term = term
-	l.ctx, l.cancel = context.WithCancel(term)
+	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(term))
+	if l.hasExpiredLocked() { // at once: a run whose context has ended asks the server for nothing
+		l.cancel(context.Cause(term))
+	}
+	l.unwatch = append(l.unwatch, context.AfterFunc(term, l.expire))
 	return l.ctx, nil
+}
+
+// Outlast makes the run go on after the end of its context until another one has ended too. It does nothing
+// once the run has ended.
+func (l *Lifecycle) Outlast(other context.Context) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hasExpiredLocked() || l.HasEnded() || slices.Contains(l.outlasts, other) {
+		return
+	}
+	l.outlasts = append(l.outlasts, other)
+	l.unwatch = append(l.unwatch, context.AfterFunc(other, l.expire))
+}
+
+// hasExpiredLocked reports whether all contexts that the run waits for have ended.
+func (l *Lifecycle) hasExpiredLocked() bool {
+	goesOn := func(other context.Context) bool { return other.Err() == nil }
+	return l.term != nil && l.term.Err() != nil && !slices.ContainsFunc(l.outlasts, goesOn)
+}
+
+// expire ends the run if no context that it waits for goes on.
+func (l *Lifecycle) expire() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.hasExpiredLocked() {
+		l.cancel(context.Cause(l.term))
+	}
 }
 
 // end ends the run. The first call returns true for a collection that was not claimed and
@@ -66,7 +101,7 @@ func (l *Lifecycle) end(released bool) (unrun bool) {
 	defer l.mu.Unlock()
 	l.released = l.released || released
 	if l.term != nil {
-		l.cancel()
+		l.cancel(nil)
 		return false
 	}
 	unrun, l.unrun = !l.unrun, true
@@ -79,7 +114,10 @@ func (l *Lifecycle) finish(err error, stuck func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.cancel != nil {
-		l.cancel()
+		l.cancel(nil)
+	}
+	for _, unwatch := range l.unwatch {
+		unwatch()
 	}
 	l.err, l.stuck = err, stuck
 	close(l.ended)
@@ -93,15 +131,15 @@ func (l *Lifecycle) Started() bool {
 }
 
 // Over returns why the collection does not follow the server any more: ErrReleased,
-// ErrStopped, or nil if it does or will. The end of the context that it was claimed with
-// counts at once, even if the contexts made of it end later.
+// ErrStopped, or nil if it does or will. The end of the last context that it waits for counts at
+// once, even if the contexts made of it end later.
 func (l *Lifecycle) Over() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
 	case l.released:
 		return ErrReleased
-	case l.unrun, l.term != nil && (l.term.Err() != nil || l.ctx.Err() != nil):
+	case l.unrun, l.hasExpiredLocked(), l.ctx != nil && l.ctx.Err() != nil:
 		return ErrStopped
 	}
 	return nil

@@ -274,6 +274,8 @@ func (c *Collection[T]) oneByOne(ctx context.Context, transform func(T) (T, erro
 			return obj, context.Cause(ctx)
 		}
 		defer c.transformMu.Unlock()
+		c.transformed.Add(1)
+		defer c.transformed.Add(1)
 		return transform(obj)
 	}
 }

@@ -121,8 +121,8 @@ var (
 		"internal/slot": {tests: []string{"internal/slot", "k8s.io/apimachinery"}},
 		"shard": {
 			rooms: []string{
-				"controller/guard", "internal/lease", "internal/slot", "shard/internal/plan",
-				"shard/internal/protocol",
+				"controller/guard", "internal/lease", "internal/slot", "shard/internal/balance",
+				"shard/internal/handover",
 			},
 			others: []string{"k8s.io/apimachinery", "k8s.io/api", "k8s.io/client-go/rest"},
 			tests:  []string{"*"},
@@ -130,10 +130,8 @@ var (
 		"shard/internal/handover": {rooms: []string{"internal/slot"}, tests: []string{"pgregory.net/rapid"}},
 		"shard/internal/balance": {
 			rooms: []string{"internal/slot", "shard/internal/handover"},
-			tests: []string{"internal/seeds", "pgregory.net/rapid", "shard/internal/plan", "shard/internal/protocol"},
+			tests: []string{"internal/seeds", "pgregory.net/rapid"},
 		},
-		"shard/internal/protocol": {},
-		"shard/internal/plan":     {rooms: []string{"shard/internal/protocol"}, tests: []string{"internal/seeds"}},
 		"metrics": {
 			rooms: []string{
 				"health", "controller", "controller/election", "controller/guard", "internal/footprint",

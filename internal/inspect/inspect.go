@@ -54,6 +54,12 @@ type Informer interface {
 	Version() string
 	// Over returns why it follows the server no more; nil if it does or will.
 	Over() error
+	// Outlast makes it follow the server after the end of the context that it runs with, until another
+	// context has ended too. The shutdown of its factory and its release end it all the same.
+	Outlast(other context.Context)
+	// Turns counts the batches of changes that are applied, and the calls of the transform. A counter is
+	// odd during one, so that one which stays odd hangs.
+	Turns() (applied, transformed uint64)
 }
 
 // Of returns the inspection of a *tidings.Informer, which must not have been released.

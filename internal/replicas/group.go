@@ -37,7 +37,7 @@ type Group struct {
 
 	owners [shard.Count]string
 	lost   time.Time // when a replica has ended unasked, until all slots are covered
-	last   string    // owned and covered slots of the last line
+	last   string    // slots by owner and by cover of the last line
 	quiet  int       // periods since it was printed
 	err    error     // of Print
 }
@@ -95,8 +95,8 @@ func (g *Group) report(ctx context.Context) error {
 			g.lost = time.Now()
 		}
 	}
-	parts, steady, covered, moved := g.ask(ctx)
-	if covered < 0 {
+	parts, steady, c, moved := g.ask(ctx)
+	if c == nil {
 		return g.err
 	}
 	if g.Rest != nil {
@@ -106,7 +106,7 @@ func (g *Group) report(ctx context.Context) error {
 		}
 		parts[len(parts)-1] += rest
 	}
-	if covered == 1 && !g.lost.IsZero() && !g.ownedByEnded() {
+	if c.covered == shard.Count && !g.lost.IsZero() {
 		g.printf("all slots are covered again, after %.1fs", time.Since(g.lost).Seconds())
 		g.lost = time.Time{}
 	}
@@ -120,11 +120,9 @@ func (g *Group) report(ctx context.Context) error {
 	return g.err
 }
 
-// ask asks the replicas, and returns their figures with and without those that always change. It
-// returns the share of slots that are covered, below 0 if it is not known. It prints moves, and
-// reports whether there are any.
-func (g *Group) ask(ctx context.Context) (parts, steady []string, covered float64, moved bool) {
-	covered = -1
+// ask asks the replicas, and returns their figures with and without those that always change. The
+// cover is nil if it is not known. It prints moves, and reports whether there are any.
+func (g *Group) ask(ctx context.Context) (parts, steady []string, c *cover, moved bool) {
 	for _, p := range g.Replicas {
 		if p.hasEnded() {
 			continue
@@ -134,24 +132,60 @@ func (g *Group) ask(ctx context.Context) (parts, steady []string, covered float6
 			parts, steady = append(parts, p.Name+" does not answer"), append(steady, p.Name)
 			continue
 		}
-		group := f.Groups[0]
-		if covered < 0 && len(f.Slots) > 0 {
+		if c == nil && len(f.Slots) > 0 {
 			moved = g.printMoves(f.Slots)
-			covered = group.Covered
+			c = g.coverOf(f.Slots)
 		}
-		part := fmt.Sprintf("%s %d slots", p.Name, group.Owned)
+		part := fmt.Sprintf("%s %d slots", p.Name, f.Groups[0].Owned)
 		steady = append(steady, part)
 		parts = append(parts, part+", "+f.String())
 	}
-	all := fmt.Sprintf("%.0f of %d slots covered", covered*shard.Count, shard.Count)
-	return append(parts, all), append(steady, all), covered, moved
+	if c == nil {
+		return parts, steady, nil, moved
+	}
+	return append(parts, c.String()), append(steady, c.String()), c, moved
 }
 
-// ownedByEnded reports whether the map still has a replica that has ended.
-func (g *Group) ownedByEnded() bool {
-	return slices.ContainsFunc(g.Replicas, func(p *Process) bool {
-		return p.hasEnded() && slices.Contains(g.owners[:], p.Name)
-	})
+// cover counts the slots that a member calls for, and the others.
+type cover struct {
+	covered, nobody, notReady int
+	waiting                   map[string]int // for the Lease of a replica that has ended
+}
+
+// coverOf returns the cover of the slots. A member learns of an end from the Lease, and this process
+// before.
+func (g *Group) coverOf(entries []shard.Entry) *cover {
+	c := &cover{waiting: map[string]int{}}
+	for _, e := range entries {
+		owner := g.replicaOf(e.Owner)
+		hasEnded := slices.ContainsFunc(g.Replicas, func(p *Process) bool { return p.Name == owner && p.hasEnded() })
+		switch {
+		case e.Controller != "":
+		case hasEnded:
+			c.waiting[owner]++
+		case e.Cover == shard.Nobody:
+			c.nobody++
+		case e.Cover == shard.NotReady:
+			c.notReady++
+		default:
+			c.covered++
+		}
+	}
+	return c
+}
+
+func (c *cover) String() string {
+	parts := []string{fmt.Sprintf("%d of %d slots covered", c.covered, shard.Count)}
+	for _, name := range slices.Sorted(maps.Keys(c.waiting)) {
+		parts = append(parts, fmt.Sprintf("%d wait for the Lease of %s", c.waiting[name], name))
+	}
+	if c.notReady > 0 {
+		parts = append(parts, fmt.Sprintf("%d are not ready", c.notReady))
+	}
+	if c.nobody > 0 {
+		parts = append(parts, fmt.Sprintf("%d have nobody", c.nobody))
+	}
+	return strings.Join(parts, ", ")
 }
 
 // printMoves prints which slots have other owners than before, and reports whether any has.

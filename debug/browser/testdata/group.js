@@ -7,9 +7,10 @@
     members: {},
     moving: count(".grid circle"),
     uncovered: count(".grid .uncovered"),
+    nobody: count(".grid .nobody"),
     text: document.querySelector("dl")?.textContent ?? "",
     problems: [...rows("Problems")].map((row) => cells(row).join(" ")),
-    odd: rows("Slots that move or are uncovered").length,
+    odd: rows("Slots that move, or are not covered, or late").length,
   };
   for (const row of rows("Members")) {
     const [identity, , state, slots] = cells(row);

@@ -22,7 +22,8 @@
 //  4. S3: a write that was given to the client in a closed term is not sent. A write that is
 //     applied after the next owner's first call was on its way when its term ended.
 //  5. S5: the time in which a slot is not served begins with a drain or a fault, and is bounded.
-//     No change stays without a call for longer than that.
+//     No change stays without a call for longer than that, except while all workers of its owner
+//     are in calls. A slot that has drained for an heir that crashes counts as a crash.
 //  6. S6: no call is for an object that is gone, as no object is deleted.
 //
 // # Concurrency properties

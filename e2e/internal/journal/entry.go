@@ -25,8 +25,10 @@ const (
 	// Renew: a write of the own Lease is sent, with Number. Renewed: it has succeeded.
 	Renew   Kind = "renew"
 	Renewed Kind = "renewed"
-	// Serve: the slots of Epochs are served. Drain: no more calls begin for them. Drained: none
-	// runs, and the slots may be given away. After a drain that fails, Serve comes again.
+	// Warm: the slots of Epochs, whose values are 0, are to be served later. Serve: the slots of Epochs are
+	// served. Drain: no more calls begin for them. Drained: none
+	// runs, and the slots may be given away. After a drain that is given up, Serve comes again.
+	Warm    Kind = "warm"
 	Serve   Kind = "serve"
 	Drain   Kind = "drain"
 	Drained Kind = "drained"
@@ -101,10 +103,12 @@ type Process struct {
 	serving slot.Set
 }
 
-// Fault is a time in which a process cannot do its work. To is 0 if that never ends.
+// Fault is a time in which a process cannot do its work. To is 0 if that never ends. With IsHeard its requests
+// reach the server, and their answers are lost.
 type Fault struct {
 	Kind     string
 	From, To time.Duration
+	IsHeard  bool
 }
 
 // NewProcess returns a process whose journal is at a path.
@@ -146,9 +150,10 @@ func (p *Process) follow(e Entry) {
 		p.serving = slot.Set{}
 	}
 	for n := range e.Epochs {
-		if e.Kind == Serve {
+		switch e.Kind {
+		case Serve:
 			p.serving.Add(n)
-		} else {
+		case Drain, Drained:
 			p.serving.Remove(n)
 		}
 	}

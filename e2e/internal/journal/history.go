@@ -15,7 +15,7 @@ import (
 // History has the events of a test, all of which has ended.
 type History struct {
 	Lease     time.Duration // the duration of the members' Leases
-	Slack     time.Duration // that a machine with other work adds to the bounds
+	Workers   int           // of each replica
 	Processes []*Process
 	Changes   []Change
 	Applied   []Applied
@@ -113,6 +113,13 @@ type checker struct {
 	calls  map[string][]*call // by key, in the order of their beginnings
 	writes map[string]map[uint64]*write
 	spans  [slot.Count][]*span // in the order of their beginnings
+	warms  [slot.Count][]warm
+}
+
+// warm is the beginning of a preparation for a slot, which an heir makes.
+type warm struct {
+	process *Process
+	at      time.Duration
 }
 
 // Check holds a history against the rules.
@@ -182,6 +189,10 @@ func (c *checker) readCalls(p *Process) {
 		switch e.Kind {
 		case Begin:
 			clear(serving)
+		case Warm:
+			for n := range e.Epochs {
+				c.warms[n] = append(c.warms[n], warm{p, e.At})
+			}
 		case Serve:
 			c.serve(e, serving)
 		case Drain, Drained:

@@ -26,7 +26,7 @@ type story struct {
 
 func newStory() *story {
 	s := &story{a: &Process{Name: "a"}, b: &Process{Name: "b"}}
-	s.History = History{Lease: duration, End: 30 * time.Second, Processes: []*Process{s.a, s.b}}
+	s.History = History{Lease: duration, Workers: 1, End: 30 * time.Second, Processes: []*Process{s.a, s.b}}
 	s.join(s.a, 0)
 	s.serve(s.a, 0, 1)
 	return s
@@ -123,6 +123,22 @@ func crashed() *story {
 	return s
 }
 
+// heirKilled is a story in which a has drained for c, which is killed in the middle of the fourth second. b
+// serves from a time on.
+func heirKilled(at float64) *story {
+	s := newStory()
+	s.live(s.a, 1, 5)
+	s.drain(s.a, 4, 4.2)
+	c := &Process{Name: "c", Faults: []Fault{{Kind: "kill", From: seconds(4.5)}}}
+	s.Processes = append(s.Processes, c)
+	s.join(c, 3)
+	s.add(c, 3.5, Entry{Kind: Warm, Epochs: all(0)})
+	s.join(s.b, 3)
+	s.serve(s.b, at, 2)
+	s.live(s.b, 4, 30)
+	return s
+}
+
 func TestHistoriesWithoutProblems(t *testing.T) {
 	s := handedOver()
 	r := s.Check()
@@ -144,6 +160,23 @@ func TestHistoriesWithoutProblems(t *testing.T) {
 	r = s.Check()
 	if len(r.Problems)+len(r.Slow) > 0 || r.InFlight != 1 || r.Late != 1 {
 		t.Errorf("the result is %+v", r)
+	}
+	heard := crashed()
+	heard.a.Faults[0].IsHeard = true
+	heard.add(heard.a, 4.5, Entry{Kind: Renew, Number: 45})
+	if o := heard.Check().HandOvers[0]; o.Took != seconds(4) {
+		t.Errorf("the hand-over is %+v", o)
+	}
+	busy := crashed()
+	busy.change(6, 11)
+	busy.add(busy.b, 9, Entry{Kind: Call, Number: 8, Key: key, Version: 10})
+	busy.add(busy.b, 24, Entry{Kind: Return, Number: 8})
+	busy.call(busy.b, 25, 1, 11)
+	if r := busy.Check(); len(r.Slow) > 0 || r.Delays[0] != seconds(19) {
+		t.Errorf("the delays are %v, too long are %q", r.Delays, r.Slow)
+	}
+	if o := heirKilled(8).Check().HandOvers[0]; o.Kind != "heir kill" || o.Took != seconds(3.5) {
+		t.Errorf("the hand-over is %+v", o)
 	}
 	if o := r.HandOvers[0]; o.Kind != "kill" || o.Took != seconds(4.5) || o.Process != "a" {
 		t.Errorf("the hand-over is %+v", o)
@@ -225,15 +258,14 @@ func TestHistoriesWithProblems(t *testing.T) {
 			s.call(s.b, 25, 1, 11)
 			return s
 		},
-		"S5: slot 7 of a-1 is served by b-1 after 4.5s (restart), want at most 1s": func() *story {
+		"S5: slot 7 of a-1 is served by b-1 after 8s (restart), want at most 7s": func() *story {
 			s := handedOver()
 			s.a.Faults = nil
-			s.Slack = -6 * time.Second
 			s.a.Entries = s.a.Entries[:len(s.a.Entries)-2]
 			s.b = &Process{Name: "b"}
 			s.Processes[1] = s.b
 			s.join(s.b, 3)
-			s.serve(s.b, 13.5, 2)
+			s.serve(s.b, 17, 2)
 			s.live(s.b, 4, 30)
 			return s
 		},
@@ -244,6 +276,14 @@ func TestHistoriesWithProblems(t *testing.T) {
 			s.join(s.b, 3)
 			s.serve(s.b, 6.6, 2)
 			s.live(s.b, 4, 30)
+			return s
+		},
+		"S5: slot 7 of a-1 is served by b-1 after 7.5s (heir kill), want at most 7s": func() *story {
+			return heirKilled(12)
+		},
+		"S5: slot 7 of a-1 is served by b-1 after 4s (planned), want at most 1s": func() *story {
+			s := heirKilled(8)
+			s.Processes[2].Faults = nil
 			return s
 		},
 		"S5: slot 7 is served by nobody since 7s": func() *story {
@@ -323,6 +363,7 @@ func TestServing(t *testing.T) {
 	}{
 		{Entry{Kind: Serve, Epochs: map[int]uint64{1: 1, 2: 1}}, "1-2"},
 		{Entry{Kind: Drain, Epochs: map[int]uint64{1: 0}}, "2"},
+		{Entry{Kind: Warm, Epochs: map[int]uint64{2: 0, 3: 0}}, "2"},
 		{Entry{Kind: Call, Key: key}, "2"},
 		{Entry{Kind: Closed}, ""},
 	} {

@@ -8,7 +8,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -24,15 +23,15 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/e2e/internal/journal"
+	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/shard"
 )
-
-const workers = 16
 
 // flags are the command line.
 type flags struct {
 	kubeconfig, journal, name, generation, by string
 	lease, clock                              time.Duration
+	workers                                   int
 }
 
 func main() {
@@ -44,6 +43,7 @@ func main() {
 	flag.StringVar(&f.by, "by", string(controller.ByNamespace), "what objects are divided by")
 	flag.DurationVar(&f.lease, "lease", 0, "duration of the Lease; 0 is the default")
 	flag.DurationVar(&f.clock, "clock", 0, "how far the replica's clock is ahead, as others see it")
+	flag.IntVar(&f.workers, "workers", 1, "number of workers")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
@@ -63,29 +63,27 @@ func (f flags) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r := &replica{Journal: j, name: f.name, Slots: controller.NewSlots(tidings.SlotKey(f.by))}
+	r := &replica{Journal: j, name: f.name, Slots: controller.NewSlots(tidings.SlotKey(f.by)), epochs: map[int]uint64{}}
 	config.QPS = -1
 	config.Wrap(r.wrap(f.clock))
 	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{})
 	if err != nil {
 		return err
 	}
-	c, err := r.newController(factory, config)
+	c, err := r.newController(factory, config, f.workers)
 	if err != nil {
 		return err
 	}
-	group, err := shard.Join(ctx, config, r, shard.Options{
+	_, err = shard.Join(ctx, config, r, shard.Options{
 		Namespace: "ops", Name: "members", Identity: f.name, Generation: f.generation, Duration: f.lease,
 	})
 	if err != nil {
 		return err
 	}
-	informers, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop() // after the slots are handed over
-	if err := factory.Start(informers); err != nil {
+	if err := factory.Start(ctx); err != nil {
 		return err
 	}
-	return errors.Join(c.Run(ctx), group.Wait())
+	return c.Run(ctx) // returns after the hand-overs
 }
 
 // replica is the reconciler, and the handler of a group, which records the slots that it receives.
@@ -95,12 +93,17 @@ type replica struct {
 	name   string
 	member atomic.Pointer[string] // the identity of the last membership
 
+	// The goroutine of the group alone uses these: the slots that were shut and may still have calls,
+	// and the epochs of those that were served.
+	shut   shard.Set
+	epochs map[int]uint64
+
 	client                  *rest.RESTClient
 	calls, writes, renewals atomic.Uint64
 }
 
 func (r *replica) newController(
-	factory *tidings.Factory, config *rest.Config,
+	factory *tidings.Factory, config *rest.Config, workers int,
 ) (*controller.Controller[*corev1.ConfigMap], error) {
 	maps, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{Slots: r.Held()})
 	if err != nil {
@@ -131,30 +134,60 @@ func (r *replica) Begin(t controller.Term) {
 	term := t.(*shard.Term)
 	r.member.Store(new(term.Identity()))
 	r.note(journal.Begin, journal.Entry{})
+	r.shut = shard.Set{}
 	term.AfterFunc(func() { r.note(journal.Closed, journal.Entry{Member: term.Identity()}) })
 	r.Slots.Begin(t)
 }
 
+// Warm notes the slots that may come.
+func (r *replica) Warm(ctx context.Context, entries shard.Set) error {
+	epochs := map[int]uint64{}
+	for n := range entries.Slots() {
+		epochs[n] = 0
+	}
+	r.note(journal.Warm, journal.Entry{Epochs: epochs})
+	return r.Slots.Warm(ctx, entries)
+}
+
 // Serve notes the slots.
-func (r *replica) Serve(owned []shard.Slot) {
+func (r *replica) Serve(owned []shard.Owned) {
 	epochs := map[int]uint64{}
 	for _, o := range owned {
-		epochs[o.Number] = o.Epoch
+		epochs[o.Number], r.epochs[o.Number] = o.Epoch, o.Epoch
+		r.shut.Remove(o.Number)
 	}
 	r.note(journal.Serve, journal.Entry{Epochs: epochs})
 	r.Slots.Serve(owned)
 }
 
-// Drain notes the slots, and again when no call for them runs any more.
-func (r *replica) Drain(ctx context.Context, slots shard.Set) (map[string]string, error) {
+// Shut notes the slots for which no more calls begin.
+func (r *replica) Shut(entries shard.Set) {
+	r.Slots.Shut(entries)
+	r.note(journal.Drain, journal.Entry{Epochs: r.epochsOf(entries)})
+	r.shut = r.shut.Union(entries)
+}
+
+// Unshut notes the slots that are served again.
+func (r *replica) Unshut(entries shard.Set) {
+	r.shut = r.shut.Minus(entries)
+	r.note(journal.Serve, journal.Entry{Epochs: r.epochsOf(entries)})
+	r.Slots.Unshut(entries)
+}
+
+func (r *replica) epochsOf(entries shard.Set) map[int]uint64 {
 	epochs := map[int]uint64{}
-	for n := range slots.Slots() {
-		epochs[n] = 0
+	for n := range entries.Slots() {
+		epochs[n] = r.epochs[n]
 	}
-	r.note(journal.Drain, journal.Entry{Epochs: epochs})
-	versions, err := r.Slots.Drain(ctx, slots)
-	if err == nil {
-		r.note(journal.Drained, journal.Entry{Epochs: epochs})
+	return epochs
+}
+
+// Calls notes the slots that were shut and have no calls any more: they may be given away.
+func (r *replica) Calls(entry int) shard.Calls {
+	c := r.Slots.Calls(entry)
+	if c.Running == 0 && r.shut.Has(entry) {
+		r.shut.Remove(entry)
+		r.note(journal.Drained, journal.Entry{Epochs: r.epochsOf(slot.Of(entry))})
 	}
-	return versions, err
+	return c
 }

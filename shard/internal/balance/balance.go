@@ -58,7 +58,8 @@ type member struct {
 	Member
 	memory
 	weight float64
-	owned  []int // those that may be moved
+	has    float64 // the weight that it owns, on its way to others or not
+	owned  []int   // those that may be moved
 	takes  bool
 	waits  bool // it is too new to be an heir
 	joins  bool // it is a receiver because it has joined
@@ -103,6 +104,9 @@ func newBoard(t Table) *board {
 	for i := range t.Entries {
 		e := &t.Entries[i]
 		b.find(i)
+		if owner := b.owners[i]; owner != nil {
+			owner.has += b.weights[i]
+		}
 		if m := b.holders[i]; m != nil {
 			m.weight += b.weights[i]
 			if e.Next == "" && m.stays() {
@@ -249,23 +253,27 @@ func (b *board) heaviestFirst(is func(int) bool) (entries []int) {
 	return entries
 }
 
-// inherit gives away the entries without a live owner. A cold start limits what a member gets.
+// hasNotSeen reports whether a member is about to join.
+func (m *member) hasNotSeen() bool { return m.isLive() && !m.Joined && m.State != handover.Leaving }
+
+// inherit gives away the entries without a live owner. A cold start limits what a member gets, and waits
+// for a moment until all have seen the map: those that have would get up to the limit, and the last one the rest.
+// A Lease whose member does not see it by then may be that of a process that did not get the answer.
 func (b *board) inherit(s State, now time.Time) {
-	isCold := !s.cold.IsZero() && now.Sub(s.cold) < coldFor
+	isCold, isNew := now.Sub(s.cold) < coldFor, now.Sub(s.cold) < seesFor
 	orphans := b.heaviestFirst(func(i int) bool { return b.holders[i] == nil })
-	if len(orphans) == 0 {
+	if len(orphans) == 0 || isNew && slices.ContainsFunc(b.members, (*member).hasNotSeen) {
 		return
 	}
 	joined := 0
 	for _, m := range b.members {
-		if m.isLive() && m.State != handover.Leaving {
+		if m.isLive() && m.State != handover.Leaving && m.Joined {
 			joined++
 		}
 	}
-	anyTakes := slices.ContainsFunc(b.members, func(m *member) bool { return m.takes })
 	for _, i := range orphans {
 		heir := b.heirOf(i, s.leaver, b.plan.Mixed && s.hasLeaver)
-		if heir == nil && !anyTakes {
+		if heir == nil { // no member that takes can own it
 			heir = b.lightest(i, func(m *member) bool {
 				is := m.State == handover.Declines || m.State == handover.Gives
 				return is && m.isLive() && m.Joined && !m.Refused

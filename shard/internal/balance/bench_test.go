@@ -8,8 +8,6 @@ import (
 
 	"github.com/tidings-go/tidings/internal/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
-	"github.com/tidings-go/tidings/shard/internal/plan"
-	"github.com/tidings-go/tidings/shard/internal/protocol"
 )
 
 // tableOf returns a table of n members that own equally many slots. Without owners, all slots are
@@ -66,27 +64,6 @@ func BenchmarkPlan(b *testing.B) {
 				if len(plan.Moves) != slot.Count {
 					b.Fatal(len(plan.Moves))
 				}
-			})
-		})
-	}
-}
-
-// BenchmarkOldPlan is the cost of the same look by the plan that this package replaces.
-func BenchmarkOldPlan(b *testing.B) {
-	for _, n := range []int{8, 64, 256, 300} {
-		in := plan.Input{Loads: map[int]float64{}}
-		t := tableOf(n, true)
-		for i, e := range t.Entries {
-			in.Entries = append(in.Entries, protocol.Entry{Owner: protocol.ID(e.Owner), Epoch: e.Epoch})
-			in.Loads[i] = float64(e.Weight)
-		}
-		for _, m := range t.Members {
-			in.Members = append(in.Members, plan.Member{ID: protocol.ID(m.ID), Generation: m.Generation})
-		}
-		b.Run(fmt.Sprintf("%d members, settled", n), func(b *testing.B) {
-			measure(b, func() {
-				in.IsUneven()
-				in.Moves()
 			})
 		})
 	}

@@ -516,3 +516,46 @@ func (c *core) disturb() {
 		}
 	}
 }
+
+// TestWhatIsOnItsWayIsNoBreak has a member that takes, declines and takes again: another one gets its
+// share nevertheless.
+func TestWhatIsOnItsWayIsNoBreak(t *testing.T) {
+	g := newGroup(t, slot.Count)
+	a := g.join("1")
+	g.pass(time.Hour)
+	g.lists = time.Hour
+	b := g.join("1")
+	c := g.join("1")
+	for range 8 {
+		g.pass(time.Minute)
+		b.State = handover.Declines
+		g.lists = 2 * time.Second
+		g.pass(9 * time.Minute)
+		b.State = handover.Takes
+		g.lists = time.Hour
+	}
+	if a.owned > 150 || c.owned < 100 {
+		t.Errorf("a has %d and c %d of %d entries", a.owned, c.owned, slot.Count)
+	}
+}
+
+// TestAColdStartWaitsUntilAllHaveSeenTheMap, for a second at most. Then the others get everything.
+func TestAColdStartWaitsUntilAllHaveSeenTheMap(t *testing.T) {
+	table := Table{Entries: make([]handover.Entry, slot.Count)}
+	for i := range 4 {
+		table.Members = append(table.Members, Member{ID: handover.ID(fmt.Sprint(i)), Generation: "1",
+			Peer: handover.Peer{Standing: handover.Live, State: handover.Takes, Joined: i < 3}})
+	}
+	now := time.Unix(1e9, 0)
+	s, plan := State{}.Next(table, now)
+	if len(plan.Moves) > 0 {
+		t.Errorf("%d entries are given away at once", len(plan.Moves))
+	}
+	if _, plan := s.Next(table, now.Add(seesFor)); len(plan.Moves) < slot.Count {
+		t.Errorf("%d entries are given away after %v", len(plan.Moves), seesFor)
+	}
+	table.Members[3].Joined = true
+	if _, plan := s.Next(table, now.Add(time.Millisecond)); len(plan.Moves) != slot.Count {
+		t.Errorf("%d entries are given away once all have seen the map", len(plan.Moves))
+	}
+}

@@ -21,6 +21,8 @@ const (
 	pause = 5 * time.Minute
 	// coldFor bounds a cold start.
 	coldFor = 30 * time.Second
+	// seesFor is the time for which it waits for members that have not seen the map.
+	seesFor = time.Second
 	// calm is the time without a join or an end after which two generations count as one.
 	calm = 30 * time.Minute
 )
@@ -127,10 +129,13 @@ func (s *State) observeMoves(b *board, now time.Time) {
 	}
 }
 
-// observeWeights records since when members are off the share, and whether a start is cold.
+// observeWeights records since when members are off the share, and whether a start is cold. What is on
+// its way is no break: the member that is to get it may decline in the end.
 func (s *State) observeWeights(b *board, now time.Time) {
 	for _, m := range b.members {
-		m.over = handover.Since(m.over, m.stays() && m.weight > b.share*(1+tolerance), now)
+		most := b.share * (1 + tolerance)
+		isOver := m.weight > most || !m.over.IsZero() && m.has > most
+		m.over = handover.Since(m.over, m.stays() && isOver, now)
 		m.under = handover.Since(m.under, m.takes && m.weight < b.share*(1-tolerance), now)
 		s.members[m.ID] = m.memory
 	}

@@ -37,9 +37,10 @@ const (
 	// declinesFor is the time for which an heir declines. It doubles up to mostDeclines with each
 	// list in a row that fails.
 	declinesFor, mostDeclines = time.Minute, 10 * time.Minute
-	// refusedFor is the time for which writes of the map are refused before the member says so, and
-	// then between its tries.
+	// refusedFor is the time for which writes of the map are refused before the member says so.
 	refusedFor = 30 * time.Second
+	// firstProbe is the time after a refused write before the next one. It doubles up to mostProbe.
+	firstProbe, mostProbe = time.Second, 30 * time.Second
 )
 
 // Facts are the observations that a Conduct needs.
@@ -144,23 +145,32 @@ func Since(before time.Time, holds bool, now time.Time) time.Time {
 	return before
 }
 
-// Refusals follow the answers to a member's writes of the map. The zero value has none.
+// Refusals follow the answers to a member's writes of the map. The zero value has none. A write without an
+// answer counts as one: a server that is away lets the Lease run out before the member says anything.
 type Refusals struct {
-	since time.Time // of the first refused write after which none was accepted
-	last  time.Time
+	since     time.Time // of the first failed write after which none was accepted
+	last      time.Time
+	count     int  // since then
+	isRefused bool // the server has answered one of them
 }
 
 // Accepted returns the refusals after a write that was accepted, also one that changed nothing.
 func (r Refusals) Accepted() Refusals { return Refusals{} }
 
-// Refused returns the refusals after a write that was refused. Conflicts, and writes without an
-// answer, are no refusals.
+// Refused returns the refusals after a write that was refused. Conflicts are no refusals.
 func (r Refusals) Refused(now time.Time) Refusals {
-	r.since, r.last = Since(r.since, true, now), now
+	r = r.Unanswered(now)
+	r.isRefused = true
 	return r
 }
 
-// Pending reports whether the last answer was a refusal. The member then closes no entry: it could
+// Unanswered returns the refusals after a write without an answer.
+func (r Refusals) Unanswered(now time.Time) Refusals {
+	r.since, r.last, r.count = Since(r.since, true, now), now, r.count+1
+	return r
+}
+
+// Pending reports whether the last write has failed. The member then closes no entry: it could
 // not give it away.
 func (r Refusals) Pending() bool { return !r.since.IsZero() }
 
@@ -172,18 +182,20 @@ func (r Refusals) Says(now time.Time) bool {
 // Probes reports whether the member is to write the map again, unchanged if it has no change.
 // Otherwise it would not learn that it is refused no more: it takes nothing and does not plan.
 func (r Refusals) Probes(now time.Time) bool {
-	return !r.since.IsZero() && now.Sub(r.last) >= refusedFor
+	return !r.since.IsZero() && now.Sub(r.last) >= min(firstProbe<<min(r.count-1, 10), mostProbe)
 }
 
 // ErrRefused is the end of a member whose writes of the map are refused.
-var ErrRefused = errors.New("the server refuses this member's writes of the map, and accepts those of others, " +
-	"or this member waits for one: it joins anew")
+var ErrRefused = errors.New("the server refuses this member's writes of the map, or does not answer them, and " +
+	"accepts those of others, or this member waits for one: it joins anew")
 
 // End returns ErrRefused if the member has to end: it has drained an entry, for which nobody calls,
-// or it owns some and others can write. A member that owns nothing stays, and waits: another
-// identity would help nobody.
+// or it owns some and others can write: its last refusal came after a write of another one was accepted. A
+// write of its own without an answer may be that one, and does not count here. A member that owns nothing
+// stays, and waits: another identity would help nobody.
 func (r Refusals) End(now time.Time, owns, hasDrained bool, otherAccepted time.Time) error {
-	if r.Says(now) && (hasDrained || owns && otherAccepted.After(r.since)) {
+	canOthers := r.isRefused && otherAccepted.After(r.since) && r.last.After(otherAccepted)
+	if r.Says(now) && (hasDrained || owns && canOthers) {
 		return ErrRefused
 	}
 	return nil

@@ -110,12 +110,12 @@ func TestS2_AnHeirDeclines(t *testing.T) {
 
 func TestS1_RefusedWrites(t *testing.T) {
 	r := Refusals{}.Refused(dawn).Refused(dawn.Add(20 * time.Second))
-	if at := dawn.Add(29 * time.Second); !r.Pending() || r.Says(at) || r.Probes(at) || r.End(at, true, true, at) != nil {
+	if at := dawn.Add(29 * time.Second); !r.Pending() || r.Says(at) || r.End(at, true, true, at) != nil {
 		t.Error("it says so too early")
 	}
 	at := dawn.Add(50 * time.Second)
-	if !r.Says(at) || !r.Probes(at) || r.Refused(at).Probes(at) {
-		t.Error("it does not say so, or does not try again")
+	if !r.Says(at) {
+		t.Error("it does not say so")
 	}
 	for _, c := range []struct {
 		owns, drained bool
@@ -123,6 +123,7 @@ func TestS1_RefusedWrites(t *testing.T) {
 		ends          bool
 	}{
 		{owns: true}, {owns: true, other: dawn.Add(-1)}, {owns: true, other: dawn.Add(1), ends: true},
+		{owns: true, other: dawn.Add(21 * time.Second)}, // its next write may be accepted, too
 		{other: dawn.Add(1)}, {owns: true, drained: true, ends: true},
 	} {
 		if err := r.End(at, c.owns, c.drained, c.other); errors.Is(err, ErrRefused) != c.ends {
@@ -131,6 +132,32 @@ func TestS1_RefusedWrites(t *testing.T) {
 	}
 	if r = r.Accepted(); r.Pending() || r.Says(at) || r.Probes(at) {
 		t.Error("it does not forget")
+	}
+}
+
+// TestS1_WritesWithoutAnAnswer count as refused ones, but one of them may have been the write that others
+// seem to have made.
+func TestS1_WritesWithoutAnAnswer(t *testing.T) {
+	r, at := Refusals{}.Unanswered(dawn).Unanswered(dawn.Add(20*time.Second)), dawn.Add(50*time.Second)
+	if !r.Pending() || !r.Says(at) || !r.Probes(at) {
+		t.Error("it does not count")
+	}
+	if err := r.End(at, true, true, time.Time{}); !errors.Is(err, ErrRefused) {
+		t.Errorf("once it has drained an entry: %v", err)
+	}
+	if err := r.End(at, true, false, dawn.Add(1)); err != nil {
+		t.Errorf("after another write: %v", err)
+	}
+}
+
+// TestS1_ProbesOfARefusedMember come after 1, 2, 4 and in the end every 30 s.
+func TestS1_ProbesOfARefusedMember(t *testing.T) {
+	r, at := Refusals{}, dawn
+	for _, after := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+		r = r.Refused(at)
+		if at = at.Add(after * time.Second); r.Probes(at.Add(-1)) || !r.Probes(at) {
+			t.Errorf("no probe after %d s", after)
+		}
 	}
 }
 

@@ -1,6 +1,10 @@
 package handover
 
-import "time"
+import (
+	"time"
+
+	"github.com/tidings-go/tidings/internal/slot"
+)
 
 // The times of a hand-over are those of S2.
 const (
@@ -16,18 +20,7 @@ const (
 )
 
 // Calls is the report of the handler about the calls of an entry.
-type Calls struct {
-	// Opened reports that calls were made since Serve.
-	Opened bool
-	// Running counts the calls that run, and the writes of calls that have no answer and may still
-	// be applied. Oldest is the begin of the oldest one.
-	Running int
-	Oldest  time.Time
-	// Known reports that the caches show all writes, up to Versions. These include the versions
-	// that the member waited for itself.
-	Known    bool
-	Versions map[string]string
-}
+type Calls = slot.Calls
 
 // tries are the times of the tries to hand an entry over.
 type tries struct {
@@ -46,6 +39,13 @@ func (t *tries) fail(now time.Time) {
 	t.failed++
 	if now.Sub(t.began) >= hardTries {
 		t.hard++
+	}
+}
+
+// Hurry begins the tries of all entries anew, as the member leaves or gives from now on.
+func (m *Member) Hurry() {
+	for i := range m.locals {
+		m.locals[i].tries = tries{until: m.locals[i].tries.until}
 	}
 }
 
@@ -106,8 +106,9 @@ func (m *Member) tryToDrain(i int, now time.Time, c Calls, gives bool) (wake tim
 	switch {
 	case c.Running == 0 && (c.Known || !c.Opened || gives && isOver):
 		m.Drain(i, c)
-	case m.Final || !isOver:
+	case !isOver:
 		return t.until
+	case m.Final: // the next look at the calls leads on
 	default:
 		t.fail(now)
 		m.Reopen(i)

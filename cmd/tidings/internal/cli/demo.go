@@ -42,8 +42,8 @@ a type or is restored from a backup, a handler is slow, and events are late. Dem
 fault cost, as the health of the informers and controllers says.
 
 With --replicas, the cluster's controllers run in several processes, which divide its namespaces
-among them. Demo prints which process has which slots in the place of the changes. Kill one, and its
-slots move to the others.
+among them. Demo prints which process has which slots in the place of the changes. Kill one: its slots
+wait for its Lease, and then move to the others.
 
 Demo prints the address of a page that shows how the informers, their handlers and the cluster's
 controllers are doing, live. It writes a kubeconfig, so that kubectl and "tidings watch" can use the

@@ -143,12 +143,5 @@ func (o replicaOptions) run(ctx context.Context, logger *slog.Logger, out io.Wri
 	if err := replicas.Announce(out, pages); err != nil {
 		return err
 	}
-	ended := make(chan error, 1)
-	go func() {
-		defer cancel() // the replica leaves the group if a controller fails
-		ended <- manager.Run(ctx)
-	}()
-	err = group.Wait()
-	cancel()
-	return errors.Join(err, <-ended)
+	return manager.Run(ctx)
 }

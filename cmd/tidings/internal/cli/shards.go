@@ -25,7 +25,7 @@ type shardsOptions struct {
 }
 
 const shardsLong = `Shards prints the map of a group whose members share the objects of a controller with Tidings'
-package shard: which member owns which slots, which slots move, and what is wrong in sentences. NAME
+package shard: what each member does and owns, which slots move, and what is wrong in sentences. NAME
 is that of the group, and of the Lease with its map; NAMESPACE is that of its Leases, by default the
 context's.
 
@@ -33,7 +33,11 @@ It reads the Leases once and writes nothing: the credentials need the verb list 
 a renewal is that of the member's own clock. If one is older than half of the Lease's duration, the
 command waits for as long and reads again, so that clocks that differ make no member dead.
 
-The exit code is 1 if something is wrong. Remarks are about what is normal for a while, such as a
+The weight of a slot is 1, and 16 for each of its objects, as its owner counts them. Slots are divided
+by weight.
+
+The exit code is 1 if something is wrong: slots that nobody owns, that are not ready at their owners,
+or whose keys wait for long; members that cannot work. Remarks are about what is normal for a while, such as a
 rolling update.`
 
 const shardsExample = `  # the group "rollout" of the namespace "ops"
@@ -137,10 +141,10 @@ func shardsText(r shard.Report) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "GROUP %s: %d %% covered, %s, %d moving\n", r.Lease, int(r.Covered*100),
 		view.Counted(len(r.Members), "member", "members"), r.Moving)
-	members := [][]string{{"MEMBER", "GENERATION", "STATE", "RENEWED", "SLOTS", "LOAD"}}
+	members := [][]string{{"MEMBER", "GENERATION", "STATE", "RENEWED", "SLOTS", "WEIGHT"}}
 	for _, m := range r.Members {
 		members = append(members, []string{m.Identity, m.Generation, memberState(m, r.Planner),
-			view.Short(m.Age) + " ago", fmt.Sprint(m.Slots), fmt.Sprintf("%.4g", m.Load)})
+			view.Short(m.Age) + " ago", fmt.Sprint(m.Slots), fmt.Sprint(m.Weight)})
 	}
 	owned, owners := map[string]shard.Set{}, [][]string{{"OWNER", "SLOTS"}}
 	controllers := [][]string{{"CONTROLLER", "OWNER"}}
@@ -169,7 +173,7 @@ func shardsText(r shard.Report) string {
 		}
 	}
 	if len(r.Problems) == 0 {
-		text.WriteString("\nNo problems: all have a live owner that reports them in order.\n")
+		text.WriteString("\nNo problems: each slot and controller has an owner that calls for it.\n")
 	}
 	for i, sentences := range [][]string{r.Problems, r.Remarks} {
 		if len(sentences) > 0 {
@@ -183,15 +187,8 @@ func shardsText(r shard.Report) string {
 }
 
 func memberState(m shard.MemberHealth, planner string) string {
-	switch {
-	case !m.Live:
-		return "gone"
-	case m.Leaving:
-		return "leaves"
-	case m.Joining:
-		return "joins"
-	case m.Identity == planner:
-		return "lives, plans"
+	if m.Identity == planner {
+		return m.String() + ", plans"
 	}
-	return "lives"
+	return m.String()
 }

@@ -1,7 +1,10 @@
 package cli_test
 
 import (
+	"compress/gzip"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -37,19 +40,51 @@ func groupLease(name, holder string, annotations map[string]string) *coordinatio
 	return l
 }
 
-// createGroup creates the Leases of a group whose one member, if it holds its Lease, covers all slots.
+// mapOf returns the text of a map in which a member owns all slots.
+func mapOf(t *testing.T, member string) string {
+	t.Helper()
+	columns := map[string][]int{}
+	for i := range shard.Count {
+		columns["owners"] = append(columns["owners"], 1+min(i, 1)) // the first mention, and the first of the members
+		for _, column := range []string{"next", "left"} {
+			columns[column] = append(columns[column], 0)
+		}
+		for _, column := range []string{"epochs", "weights"} {
+			columns[column] = append(columns[column], 1)
+		}
+	}
+	var text strings.Builder
+	encoder := base64.NewEncoder(base64.StdEncoding, &text)
+	packer := gzip.NewWriter(encoder)
+	err := errors.Join(json.NewEncoder(packer).Encode(columns), json.NewEncoder(packer).Encode([]string{member}),
+		packer.Close(), encoder.Close())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "1 " + text.String()
+}
+
+// createGroup creates the Leases of a group whose one member, if it holds its Lease, calls for all slots.
 func (c *cluster) createGroup(holder string) {
 	c.t.Helper()
 	table, err := apisim.Create(c.t.Context(), c.Server, groupLease("rollout", "", map[string]string{
-		"entries": `{"members":["rollout.web"],"entries":[[1,1]` + strings.Repeat(",[1,1]", shard.Count-1) + `]}`,
+		"entries": mapOf(c.t, "rollout.web"),
 	}))
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.create(groupLease("rollout.web", holder, map[string]string{
-		"map": string(table.UID), "generation": "v1", "leaving": "false",
-		"serving": strings.Repeat("f", 64), "loads": `{"7":2.5}`,
-	}))
+	weights := map[int]int{}
+	for i := range shard.Count {
+		weights[i] = 1
+	}
+	weights[7] = 33
+	record, err := json.Marshal(map[string]any{
+		"name": "rollout.web", "generation": "v1", "map": table.UID, "state": "takes", "weights": weights,
+	})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.create(groupLease("rollout.web", holder, map[string]string{"member": string(record)}))
 }
 
 func TestShards(t *testing.T) {
@@ -58,8 +93,8 @@ func TestShards(t *testing.T) {
 	c.createGroup("rollout.web")
 	text := run(t, 0, shardsArgs(t, c.url, "shop/rollout")...).out.String()
 	for _, part := range []string{
-		"GROUP shop/rollout: 100 % covered, 1 member, 0 moving\n", "rollout.web  v1          lives, plans  ",
-		"  256    2.5\n", "rollout.web  0-255\n", "No problems: all have a live owner that reports them in order.\n",
+		"GROUP shop/rollout: 100 % covered, 1 member, 0 moving\n", "rollout.web  v1          takes, plans  ",
+		"  256    288\n", "rollout.web  0-255\n", "No problems: each slot and controller has an owner that calls for it.\n",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q is not in\n%s", part, text)
@@ -68,7 +103,7 @@ func TestShards(t *testing.T) {
 	var r shard.Report
 	text = run(t, 0, shardsArgs(t, c.url, "rollout", "-o", "json")...).out.String()
 	if err := json.Unmarshal([]byte(text), &r); err != nil || len(r.Slots) != shard.Count || r.Problems == nil ||
-		r.Members[0].Load != 2.5 || r.Slots[7].Load != 2.5 {
+		r.Members[0].Weight != 288 || r.Slots[7].Weight != 33 {
 		t.Errorf("%v: %s", err, text)
 	}
 }
@@ -78,7 +113,7 @@ func TestShardsOfAGroupThatWasLeft(t *testing.T) {
 	c := newCluster(t)
 	c.createGroup("")
 	for output, part := range map[string]string{
-		"table": "\nPROBLEMS\nNo member lives.\n256 slots (0-255) are uncovered for ",
+		"table": "\nPROBLEMS\nNo member lives.\n256 slots (0-255) have nobody for ",
 		"json":  `"No member lives.",`,
 	} {
 		s := start(t, shardsArgs(t, c.url, "shop/rollout", "-o", output)...)

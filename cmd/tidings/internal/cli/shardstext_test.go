@@ -11,8 +11,14 @@ func TestShardsText(t *testing.T) {
 	r := shard.Report{
 		Lease: "ops/rollout", Planner: "rollout.a", Covered: 0.75, Moving: 2,
 		Members: []shard.MemberHealth{
-			{Identity: "rollout.a", Generation: "v1", Live: true, Slots: 128, Load: 12.3456, Age: 2100 * time.Millisecond},
-			{Identity: "rollout.b", Generation: "v2\x1b[2J", Live: true, Leaving: true, Slots: 64, Age: time.Second},
+			{
+				Identity: "rollout.a", Generation: "v1", Live: true, Does: "takes", Slots: 128, Weight: 12345,
+				Age: 2100 * time.Millisecond,
+			},
+			{
+				Identity: "rollout.b", Generation: "v2\x1b[2J", Live: true, Does: "leaving", Refused: true, Lacks: []string{"images"},
+				Slots: 64, Age: time.Second,
+			},
 			{Identity: "rollout.c", Slots: 64, Age: 3 * time.Minute},
 		},
 		Problems: []string{"The Lease of rollout.c ran out 2m45s ago, and no member has ended it."},
@@ -20,8 +26,9 @@ func TestShardsText(t *testing.T) {
 	}
 	for i := range 4 {
 		owner := []string{"rollout.a", "rollout.b", "rollout.c", ""}[i]
+		cover := map[bool]shard.Cover{true: shard.Nobody, false: shard.Covered}[owner == ""]
 		for n := range 64 {
-			r.Slots = append(r.Slots, shard.Entry{Slot: i*64 + n, Owner: owner, Covered: i < 3})
+			r.Slots = append(r.Slots, shard.Entry{Slot: i*64 + n, Owner: owner, Cover: cover})
 		}
 	}
 	r.Slots = append(r.Slots, shard.Entry{
@@ -31,10 +38,10 @@ func TestShardsText(t *testing.T) {
 	r.Slots[1].Next, r.Slots[1].Ready, r.Slots[255].Next = "rollout.b", true, "rollout.a"
 	const want = `GROUP ops/rollout: 75 % covered, 3 members, 2 moving
 
-MEMBER     GENERATION  STATE         RENEWED   SLOTS  LOAD
-rollout.a  v1          lives, plans  2.1s ago  128    12.35
-rollout.b  v2·[2J      leaves        1s ago    64     0
-rollout.c              gone          3m0s ago  64     0
+MEMBER     GENERATION  STATE                                                 RENEWED   SLOTS  WEIGHT
+rollout.a  v1          takes, plans                                          2.1s ago  128    12345
+rollout.b  v2·[2J      leaving, its writes are refused, cannot serve images  1s ago    64     0
+rollout.c              does not renew                                        3m0s ago  64     0
 
 OWNER      SLOTS
 (nobody)   192-255

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/debug"
+	"github.com/tidings-go/tidings/shard"
 )
 
 // maxSlots is the largest number of lines of slots.
@@ -17,54 +18,61 @@ func (s *sheet) group(f *debug.GroupFigures) {
 	s.add("%s as %s; the term stays open for %s; the planner is %s", f.State,
 		cmp.Or(f.Identity, "no member"), view.Short(f.Remaining), cmp.Or(f.Planner, "not known"))
 	covered := percent(f.Covered).text + " of the slots are covered"
-	if f.Uncovered != "" {
-		covered += fmt.Sprintf("; uncovered, for up to %s: %s", view.Short(f.UncoveredFor), f.Uncovered)
+	if f.UncoveredFor > 0 {
+		covered += ", others not for up to " + view.Short(f.UncoveredFor)
 	}
 	s.add("%s", covered)
+	for _, some := range []struct{ names, what string }{
+		{f.Nobody, "nobody owns %s"}, {f.NotReady, "not ready: %s"},
+	} {
+		if some.names != "" {
+			s.wrap(line{text: fmt.Sprintf(some.what, some.names), bad: true}, 2)
+		}
+	}
+	if f.Late != "" {
+		s.add("late, for up to %s: %s", view.Short(f.LateFor), f.Late)
+	}
 	s.add("this process owns %s and calls for %d", view.Counted(f.Owned, "slot", "slots"), f.Serving)
-	s.add("its moves: %d in, %d out, %d taken back", f.Moves.In, f.Moves.Out, f.Moves.TakenBack)
+	s.add("its moves: %d in, %d of them after a crash, %d out", f.Moves.In, f.Moves.Crashes, f.Moves.Out)
 	if f.LastError != "" {
 		s.add("%s; the last%s: %s", view.Counted(f.Failures, "failed request", "failed requests"),
 			s.ago(" ", f.LastErrorAt), f.LastError)
 	}
 	s.heading("Members")
 	for _, m := range f.Members {
-		text := fmt.Sprintf("%s: %s, load %g, renewed %s ago", m.Identity,
-			view.Counted(m.Slots, "slot", "slots"), m.Load, view.Short(m.Age))
+		text := fmt.Sprintf("%s: %s, %s, weight %d, renewed %s ago", m.Identity, m,
+			view.Counted(m.Slots, "slot", "slots"), m.Weight, view.Short(m.Age))
 		if m.Generation != "" {
 			text += ", generation " + m.Generation
 		}
-		switch {
-		case m.Leaving:
-			text += ", leaves"
-		case m.Joining:
-			text += ", joins"
-		}
-		s.wrap(line{text: text, bad: !m.Live}, 2)
+		s.wrap(line{text: text, bad: !m.Live || m.Refused || len(m.Lacks) > 0}, 2)
 	}
 	s.slots(f)
 }
 
-// slots adds the slots that move or are uncovered.
+// slots adds the slots and controllers that move, or are not covered, or late.
 func (s *sheet) slots(f *debug.GroupFigures) {
-	s.heading("Slots that move or are uncovered")
+	s.heading("Slots that move, or are not covered, or late")
 	n := 0
 	for _, e := range f.Slots {
-		if e.Covered && e.Next == "" {
+		if e.Cover == shard.Covered && e.Next == "" {
 			continue
 		}
 		if n++; n > maxSlots {
 			continue
 		}
-		text := fmt.Sprintf("%d of %s for %s, load %g", e.Slot, cmp.Or(e.Owner, "no owner"),
-			view.Short(e.Age), e.Load)
-		if !e.Covered {
-			text += ", uncovered for " + view.Short(e.UncoveredFor)
+		text := fmt.Sprintf("%s of %s for %s, weight %d", cmp.Or(e.Controller, fmt.Sprint(e.Slot)),
+			cmp.Or(e.Owner, "no owner"), view.Short(e.Age), e.Weight)
+		if e.Cover != shard.Covered {
+			text += fmt.Sprintf(", %s for %s", e.Cover, view.Short(e.CoverFor))
+		}
+		if e.Reason != "" {
+			text += ": " + e.Reason
 		}
 		if e.Next != "" {
 			text += ", moves to " + e.Next + " for " + view.Short(e.MovingFor)
 		}
-		s.wrap(line{text: text, bad: !e.Covered}, 2)
+		s.wrap(line{text: text, bad: e.Cover == shard.Nobody || e.Cover == shard.NotReady}, 2)
 	}
 	switch {
 	case f.Slots == nil:

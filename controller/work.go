@@ -1,0 +1,278 @@
+package controller
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+const (
+	// lateAfter is the longest wait of a key in an entry that is not late, and the longest failure of an
+	// informer of an entry that is ready.
+	lateAfter = time.Minute
+	// hungAfter is the time after which calls hang that hold up others.
+	hungAfter = 10 * time.Minute
+	// blockedAfter is the time after which a goroutine stands still.
+	blockedAfter = time.Minute
+	// idleAfter is the time after which a controller that does not run is lacking: right before the group
+	// waits for it no longer.
+	idleAfter = 55 * time.Second
+	// surveyPeriod is the least time between two surveys, and surveyCost its least multiple of the time
+	// that one takes.
+	surveyPeriod, surveyCost = 5 * time.Second, 100
+)
+
+// work is what the controllers tell of their work, as it is being gathered. No lock is taken under which code
+// of the user runs.
+type work struct {
+	slot.Work
+	now   time.Time
+	asked slot.Set // the entries that are served, or being warmed
+	warms slot.Set // those of them that are not served yet
+	told  slot.Set // those of them that are not ready, with a reason
+	*pulse
+}
+
+// pulse remembers what is compared from one Work to the next.
+type pulse struct {
+	mu     sync.Mutex // guards the rest
+	pages  uint64
+	listed map[any]int // by informer, the objects that its running lists have brought
+	before map[any]int // listed at the last time
+	beats  map[beat]time.Time
+	idle   map[string]time.Time // since when controllers do not run
+}
+
+// beat is a turn of a goroutine, which is under way.
+type beat struct {
+	of   any // the informer, or the run
+	what string
+	turn uint64
+}
+
+// Work describes the work of the controllers. A served entry is ready while no controller says otherwise: it
+// is open and not shut in each, no informer has failed for longer than a minute, and all show what was written
+// before. By namespace, the lists and watches of the namespaces in a slot alone are judged, where informers
+// have several.
+func (s *Slots) Work() slot.Work {
+	s.pulse.mu.Lock()
+	defer s.pulse.mu.Unlock()
+	w := &work{now: time.Now(), pulse: &s.pulse}
+	w.Reasons = map[string]slot.Set{}
+	s.mu.Lock()
+	members, m := slices.Clone(s.members), s.manager
+	w.Controllers = slices.Clone(s.names)
+	for n := range s.owned {
+		w.Ready.Add(n)
+	}
+	w.Ready = w.Ready.Minus(s.closed)
+	for n, calls := range s.warming {
+		if _, served := s.owned[n]; calls > 0 && !served {
+			w.warms.Add(n)
+		}
+	}
+	w.asked = w.Ready.Union(w.warms)
+	s.mu.Unlock()
+	w.Started = len(members) > 0 || m != nil
+	if m != nil {
+		w.Started = m.isRunning()
+	}
+	before := s.pulse.beats
+	s.pulse.beats = map[beat]time.Time{}
+	s.pulse.before, s.pulse.listed = s.pulse.listed, map[any]int{}
+	for _, c := range members {
+		c.work(w)
+	}
+	for b, since := range s.pulse.beats {
+		if earlier, ok := before[b]; ok {
+			s.pulse.beats[b], since = earlier, earlier
+		}
+		if w.now.Sub(since) >= blockedAfter {
+			w.blocked("%s has not turned for %v", b.what, w.now.Sub(since).Round(time.Second))
+		}
+	}
+	w.Late = w.Late.And(w.Ready)
+	for n := range w.Objects {
+		if !w.Ready.Has(n) {
+			w.Objects[n] = 0
+		}
+	}
+	w.Pages = s.pulse.pages
+	return w.Work
+}
+
+// because says why entries are not ready.
+func (w *work) because(entries slot.Set, format string, args ...any) {
+	if entries = entries.And(w.asked); !entries.IsEmpty() {
+		reason := fmt.Sprintf(format, args...)
+		w.Reasons[reason] = w.Reasons[reason].Union(entries)
+		w.told, w.Ready = w.told.Union(entries), w.Ready.Minus(entries)
+	}
+}
+
+// runs says whether a controller runs, and whether it cannot be served.
+func (w *work) runs(name string, started, lacking bool) {
+	w.Started = w.Started && started
+	since, isIdle := w.idle[name]
+	switch {
+	case started:
+		delete(w.idle, name)
+	case !isIdle:
+		w.idle[name] = w.now
+	case w.now.Sub(since) >= idleAfter:
+		lacking = true
+	}
+	if lacking {
+		w.Lacks = append(w.Lacks, name)
+	}
+}
+
+// blocked says that a goroutine stands still.
+func (w *work) blocked(format string, args ...any) {
+	w.Blocked = cmp.Or(w.Blocked, fmt.Errorf(format, args...))
+}
+
+// turns says which turn a goroutine is at. Odd ones are under way.
+func (w *work) turns(of any, turn uint64, format string, name string) {
+	if turn%2 == 1 {
+		w.beats[beat{of, fmt.Sprintf(format, name), turn}] = w.now
+	}
+}
+
+// lists counts objects that lists have brought as a page.
+func (w *work) lists(of any, listed int) {
+	if listed > w.before[of] {
+		w.pages++
+	}
+	w.listed[of] = listed
+}
+
+// work adds the work of the controller.
+func (c *Controller[T]) work(w *work) {
+	t, r := c.slots.Load(), c.running.Load()
+	runs, isOver, failure := t.state()
+	w.runs(c.Name(), runs, isOver || c.lacks())
+	for _, f := range c.all() {
+		c.workOf(w, f)
+	}
+	_, opened, _ := t.sets()
+	switch {
+	case isOver:
+		w.because(c.table().has(), "controller %q runs no more: %v", c.Name(), cmp.Or(failure, errors.New("its context has ended")))
+	case r == nil || r.isTermOver() || r.turns.Load() == 0:
+		w.because(c.table().has().Minus(w.told), "controller %q has not started", c.Name())
+	default:
+		r.report(w)
+		w.because(c.table().has().And(w.warms).Minus(w.told), "its objects are being listed")
+		w.because(c.table().has().Minus(opened).Minus(w.warms).Minus(w.told), "it waits for versions")
+	}
+}
+
+// workOf adds the state of an informer.
+func (c *Controller[T]) workOf(w *work, f *follower[T]) {
+	applied, transformed := f.Turns()
+	w.turns(f.informer, applied, "the cache of informer %q, or an index of it,", f.Name())
+	w.turns(f.informer, transformed, "the transform of informer %q", f.Name())
+	listed := 0
+	for _, namespace := range f.namespaces() {
+		watch := f.WatchOf(namespace)
+		listed += watch.Listed
+		why := fmt.Sprint(watch.State)
+		if watch.Failures > 0 && watch.LastError != nil {
+			why = watch.LastError.Error()
+		}
+		entries := c.slotsOf(c.neededBy(f, namespace))
+		switch {
+		case f.optional:
+		case !f.informer.HasSynced():
+			w.because(entries, "informer %q is not synced: %s", f.Name(), why)
+		case f.isCutOff(namespace):
+			w.because(entries, "informer %q fails in namespace %q: %s", f.Name(), namespace, why)
+		case watch.SlotsToList > 0:
+			w.because(entries.And(w.warms), "informer %q lists the objects of slots: %s", f.Name(), why)
+		}
+	}
+	w.lists(f.informer, listed)
+}
+
+// report adds the state of the run.
+func (r *run[T]) report(w *work) {
+	w.turns(r, r.turns.Load(), "controller %q", r.c.Name())
+	for namespace, name := range r.holding() {
+		w.because(r.c.slotsOf(namespace), "informer %q is out of contact, or does not show what was written", name)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if w.Late = w.Late.Union(r.surveyed.late); r.surveyed.hung {
+		w.Hung, w.Late = true, w.Late.Union(r.c.table().has())
+	}
+	for n, count := range r.surveyed.objects {
+		w.Objects[n] += count
+	}
+	for f, registration := range r.registrations {
+		if registration == nil {
+			continue
+		}
+		if h := registration.Health(); !h.RunningSince.IsZero() && w.now.Sub(h.RunningSince) >= blockedAfter {
+			w.blocked("controller %q is at the change of %s of informer %q since %v", r.c.Name(), h.Running, f.Name(),
+				h.RunningSince)
+		}
+	}
+}
+
+// lacks reports whether a list and watch that calls need has failed for long: one for all entries, or all of
+// an informer.
+func (c *Controller[T]) lacks() bool {
+	for _, f := range c.all() {
+		failing := 0
+		for _, namespace := range f.namespaces() {
+			if f.optional || !f.failsForLong(namespace) {
+				continue
+			}
+			if failing++; c.slotsOf(c.neededBy(f, namespace)) == c.table().has() {
+				return true
+			}
+		}
+		if failing > 0 && failing == len(f.namespaces()) {
+			return true
+		}
+	}
+	return false
+}
+
+// survey is what a run finds out about its entries from time to time.
+type survey struct {
+	late    slot.Set
+	objects [slot.Entries]int
+	hung    bool      // all workers are in calls that have begun long ago, while keys wait or have waited
+	next    time.Time // the time of the next one
+}
+
+// survey makes a survey.
+func (r *run[T]) survey() {
+	s, began := survey{}, time.Now()
+	for _, key := range r.queue.Late(lateAfter) {
+		if n, ok := r.c.slotOf(r, key); ok {
+			s.late.Add(n)
+		}
+	}
+	for key := range r.c.primary.Lister().All() {
+		if n, ok := r.c.slotOf(r, key); ok {
+			s.objects[n]++
+		}
+	}
+	calls, stats := r.queue.Keys(queue.Running, math.MaxInt), r.queue.Stats()
+	now := time.Now()
+	s.next = now.Add(max(surveyPeriod, surveyCost*now.Sub(began)))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s.hung = r.hungFor(stats, calls, r.surveyed.hung) >= hungAfter
+	r.surveyed = s
+}

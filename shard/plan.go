@@ -1,0 +1,124 @@
+package shard
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/shard/internal/balance"
+	"github.com/tidings-go/tidings/shard/internal/handover"
+)
+
+// plan looks at the table of slots and that of controllers, if it has changed or a while has passed.
+// All members do, as each may be the next planner.
+func (m *membership) plan(l looked) {
+	if l.changes == m.planned.changes && l.now.Sub(m.planned.at) < looks {
+		return
+	}
+	m.planned.at, m.planned.changes = l.now, l.changes
+	if l.table == nil || l.broken != nil || l.sequence != m.member.Version() {
+		m.moves, m.planned.at = nil, time.Time{}
+		return
+	}
+	m.moves = nil
+	for kind, numbers := range kinds(l.contents) {
+		t := m.tableOf(l, numbers)
+		state, plan := m.plans[kind].Next(t, l.now)
+		m.plans[kind] = state
+		for _, move := range plan.Moves {
+			m.moves = append(m.moves, handover.Move{Entry: numbers[move.Entry], To: move.To})
+		}
+	}
+}
+
+// kinds returns the numbers of the slots, and of the controllers.
+func kinds(c handover.Map) (kinds [2][]int) {
+	for i := range c.Entries {
+		if i < slot.Count {
+			kinds[0] = append(kinds[0], i)
+		} else if !isVacant(c, i) {
+			kinds[1] = append(kinds[1], i)
+		}
+	}
+	return kinds
+}
+
+// tableOf returns the table of some entries, which have the numbers of their order in it.
+func (m *membership) tableOf(l looked, numbers []int) balance.Table {
+	t := balance.Table{Entries: make([]handover.Entry, 0, len(numbers)), Members: make([]balance.Member, 0, len(l.peers))}
+	for _, i := range numbers {
+		e := l.contents.Entries[i]
+		if e.Owner != "" {
+			if weight, ok := l.records[e.Owner].Weights[i]; ok {
+				e.Weight = weight
+			}
+		}
+		t.Entries = append(t.Entries, e)
+	}
+	areSlots := len(numbers) > 0 && numbers[0] < slot.Count
+	for id, p := range l.peers {
+		if p.Standing == handover.Ended {
+			continue
+		}
+		r := l.records[id]
+		row := balance.Member{ID: id, Peer: p, Generation: r.Generation}
+		if areSlots {
+			row.Lacks = len(r.Lacks)
+		} else {
+			for n, i := range numbers {
+				if name := nameOf(l.contents, i); !slices.Contains(r.Controllers, name) || slices.Contains(r.Lacks, name) {
+					row.Cannot.Add(n)
+				}
+			}
+		}
+		t.Members = append(t.Members, row)
+	}
+	return t
+}
+
+// offeredBy returns the controllers that live members can lead, in order.
+func offeredBy(peers map[handover.ID]handover.Peer, records map[handover.ID]*handover.Record) []string {
+	names := map[string]bool{}
+	for id, p := range peers {
+		if p.Standing == handover.Live && p.Joined {
+			for _, name := range records[id].Controllers {
+				names[name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// isOwnTurn reports whether this member is to act on what all members see: the planner at once, and
+// others one after the other, later.
+func (m *membership) isOwnTurn(l looked) bool {
+	isOrphaned := slices.ContainsFunc(m.member.Entries(), func(e handover.Entry) bool {
+		return e.Owner == "" || l.peers[e.Owner].Standing == handover.Ended
+	})
+	m.orphansAt = handover.Since(m.orphansAt, isOrphaned, l.now)
+	return !isOrphaned || handover.Planner(l.peers) == m.id || l.now.Sub(m.orphansAt) >= m.turnOf(l)
+}
+
+// turnOf returns the time for which this member waits so that others act first. The others are the
+// live members that act on the map and have a lower identity.
+func (m *membership) turnOf(l looked) time.Duration {
+	rank := 0
+	for id, p := range l.peers {
+		if p.Standing == handover.Live && p.Joined && id < m.id {
+			rank++
+		}
+	}
+	return handover.Turn(rank, m.group.o.Duration)
+}
+
+// weights returns the newest weights that owners report.
+func weights(l looked) []uint32 {
+	all := make([]uint32, len(l.contents.Entries))
+	for i, e := range l.contents.Entries {
+		if e.Owner != "" {
+			all[i] = l.records[e.Owner].Weights[i]
+		}
+	}
+	return all
+}

@@ -1,5 +1,0 @@
-package shard
-
-import "github.com/tidings-go/tidings/controller"
-
-var _ controller.Term = (*Term)(nil)

@@ -1,0 +1,66 @@
+package shard
+
+import (
+	"testing"
+	"time"
+
+	"github.com/tidings-go/tidings/internal/slot"
+)
+
+// TestS3_ASlotThatCannotBeFilledHoldsUpNoOther: no member can list the objects of slot 7 any more, as when
+// the rights for a namespace are gone. Its owner crashes.
+func TestS3_ASlotThatCannotBeFilledHoldsUpNoOther(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, b, c := w.three()
+		all := map[*process]bool{a: true, b: true, c: true}
+		for p := range all {
+			p.set(func(p *process) { p.unlistable = slot.Of(7) })
+		}
+		for p := range all {
+			if p.calls().Has(7) {
+				p.crash()
+				delete(all, p)
+			}
+		}
+		time.Sleep(duration + 2*time.Second + 10*time.Second)
+		n := 0
+		for p := range all {
+			n += p.serves()
+		}
+		if n != Count-1 {
+			t.Errorf("%d slots are served", n)
+		}
+		time.Sleep(10 * time.Minute)
+		for p := range all {
+			n -= p.serves()
+		}
+		if n != 0 {
+			t.Errorf("%d more slots are not served after ten minutes", n)
+		}
+		for p := range all {
+			p.set(func(p *process) { p.unlistable = Set{} })
+		}
+		time.Sleep(15 * time.Minute)
+		n = 0
+		for p := range all {
+			n += p.serves()
+		}
+		if n != Count {
+			t.Errorf("%d slots are served once all can be listed", n)
+		}
+	})
+}
+
+// TestS1_AMemberThatJoinsGetsTheSlotsThatCanBeFilled: no member can list the objects of slot 7 any more.
+func TestS1_AMemberThatJoinsGetsTheSlotsThatCanBeFilled(t *testing.T) {
+	bubble(t, func(w *world) {
+		unlistable := func(p *process) { p.unlistable = slot.Of(7) }
+		a, b, c := w.three()
+		for _, p := range []*process{a, b, c} {
+			p.set(unlistable)
+		}
+		d := w.start("d", "1", unlistable)
+		time.Sleep(30 * time.Minute)
+		w.wantServing("after half an hour", 51, 77, a, b, c, d)
+	})
+}
