@@ -34,16 +34,13 @@ type membership struct {
 	soon    chan struct{}  // requests a renewal before its time
 	running sync.WaitGroup // the goroutines that call Warm, or send a write
 
-	member  handover.Member
-	seen    handover.Map // that member has seen
-	mapUID  string
-	conduct handover.Conduct
-	plans   [2]balance.State // of slots and of controllers
-	moves   []handover.Move  // of the last plan
-	planned struct {
-		at      time.Time
-		changes uint64
-	}
+	member   handover.Member
+	seen     handover.Map // that member has seen
+	mapUID   string
+	conduct  handover.Conduct
+	plans    [2]balance.State // of slots and of controllers
+	moves    []handover.Move  // of the last plan
+	planned  planned
 	work     Work
 	workAt   time.Time
 	movingAt time.Time // since when entries are served or shut, and not open or drained yet; zero: none is

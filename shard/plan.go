@@ -10,25 +10,38 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-// plan looks at the table of slots and that of controllers, if it has changed or a while has passed.
+// planned is what the last plan was made from, and until when it holds.
+type planned struct {
+	changes uint64
+	peers   map[handover.ID]handover.Peer
+	until   time.Time
+}
+
+// plan looks at the table of slots and that of controllers, if they have changed or the plan holds no more.
 // All members do, as each may be the next planner.
 func (m *membership) plan(l looked) {
-	if l.changes == m.planned.changes && l.now.Sub(m.planned.at) < looks {
+	isSame := l.changes == m.planned.changes && maps.Equal(l.peers, m.planned.peers)
+	if isSame && l.now.Before(m.planned.until) {
 		return
 	}
-	m.planned.at, m.planned.changes = l.now, l.changes
+	m.moves, m.planned = nil, planned{changes: l.changes, peers: l.peers}
 	if l.table == nil || l.broken != nil || l.sequence != m.member.Version() {
-		m.moves, m.planned.at = nil, time.Time{}
 		return
 	}
-	m.moves = nil
+	until := l.now.Add(time.Hour)
 	for kind, numbers := range kinds(l.contents) {
 		t := m.tableOf(l, numbers)
 		state, plan := m.plans[kind].Next(t, l.now)
 		m.plans[kind] = state
+		if plan.Until.Before(until) {
+			until = plan.Until
+		}
 		for _, move := range plan.Moves {
 			m.moves = append(m.moves, handover.Move{Entry: numbers[move.Entry], To: move.To})
 		}
+	}
+	if m.planned.until = until; until.Sub(l.now) < looks {
+		m.planned.until = l.now.Add(looks)
 	}
 }
 
@@ -93,9 +106,10 @@ func offeredBy(peers map[handover.ID]handover.Peer, records map[handover.ID]*han
 // isOwnTurn reports whether this member is to act on what all members see: the planner at once, and
 // others one after the other, later.
 func (m *membership) isOwnTurn(l looked) bool {
-	isOrphaned := slices.ContainsFunc(m.member.Entries(), func(e handover.Entry) bool {
-		return e.Owner == "" || l.peers[e.Owner].Standing == handover.Ended
-	})
+	ended, isOrphaned := handover.EndedOf(l.peers), false
+	for _, e := range m.member.Entries() {
+		isOrphaned = isOrphaned || e.Owner == "" || ended[e.Owner]
+	}
 	m.orphansAt = handover.Since(m.orphansAt, isOrphaned, l.now)
 	return !isOrphaned || handover.Planner(l.peers) == m.id || l.now.Sub(m.orphansAt) >= m.turnOf(l)
 }
@@ -112,13 +126,10 @@ func (m *membership) turnOf(l looked) time.Duration {
 	return handover.Turn(rank, m.group.o.Duration)
 }
 
-// weights returns the newest weights that owners report.
-func weights(l looked) []uint32 {
-	all := make([]uint32, len(l.contents.Entries))
-	for i, e := range l.contents.Entries {
-		if e.Owner != "" {
-			all[i] = l.records[e.Owner].Weights[i]
-		}
+// weight returns the newest weight of an entry, which its owner reports; 0 without one.
+func (l looked) weight(i int) uint32 {
+	if owner := l.contents.Entries[i].Owner; owner != "" {
+		return l.records[owner].Weights[i]
 	}
-	return all
+	return 0
 }

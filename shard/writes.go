@@ -243,10 +243,19 @@ func (m *membership) changeMap(l looked) *write {
 	if m.member.Version() != l.sequence || !l.peers[m.id].Joined {
 		return nil // what it owns has to be known if this map is deleted
 	}
-	v := handover.View{
-		Peers: l.peers, Planner: handover.Planner(l.peers), Moves: m.moves, Weights: weights(l),
-		Tidy: m.isUntidy(l.now),
+	m.mu.Lock()
+	probes := m.refusals.Probes(l.now)
+	err := m.refusals.End(l.now, !m.ownedEntries().IsEmpty(), m.hasDrained(), m.group.observedMapAt())
+	m.mu.Unlock()
+	if err != nil {
+		m.term.End(err)
+		return nil
 	}
+	v := handover.View{
+		Peers: l.peers, Planner: handover.Planner(l.peers), Moves: m.moves, Weight: l.weight, Tidy: m.isUntidy(l.now),
+	}
+	isPlanner := v.Planner == m.id
+	v.Renew = probes || isPlanner && l.now.Sub(m.group.observedMapAt()) >= renewsMap
 	if !m.isOwnTurn(l) {
 		v = withoutOrphans(v, m.member.Entries())
 	}
@@ -255,18 +264,10 @@ func (m *membership) changeMap(l looked) *write {
 	}
 	entries, changed := m.member.Next(v)
 	next := handover.Map{Entries: entries, Controllers: l.contents.Controllers}
-	if v.Planner == m.id {
+	if isPlanner {
 		var isListed bool
 		next, isListed = next.List(offeredBy(l.peers, l.records), l.peers)
-		changed = changed || isListed || l.now.Sub(m.group.observedMapAt()) >= renewsMap
-	}
-	m.mu.Lock()
-	changed = changed || m.refusals.Probes(l.now)
-	err := m.refusals.End(l.now, !m.ownedEntries().IsEmpty(), m.hasDrained(), m.group.observedMapAt())
-	m.mu.Unlock()
-	if err != nil {
-		m.term.End(err)
-		return nil
+		changed = changed || isListed
 	}
 	if !changed {
 		return nil
@@ -323,7 +324,7 @@ func withoutOrphans(v handover.View, entries []handover.Entry) handover.View {
 func withoutRefusing(v handover.View, entries []handover.Entry) handover.View {
 	peers := maps.Clone(v.Peers)
 	for _, e := range entries {
-		if p, ok := peers[e.Next]; ok && p.Standing == handover.Live && !p.Inherits() {
+		if p, ok := peers[e.Next]; e.Next != "" && ok && p.Standing == handover.Live && !p.Inherits() {
 			p.Standing = handover.Held
 			peers[e.Next] = p
 		}

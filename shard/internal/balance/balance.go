@@ -51,6 +51,8 @@ type Plan struct {
 	// Share is the weight that a member should have, and Mixed reports that two generations live.
 	Share float64
 	Mixed bool
+	// Until is the time until which the plan holds, as long as the table stays as it is.
+	Until time.Time
 }
 
 // member is a row with the entries that it owns or is to own.

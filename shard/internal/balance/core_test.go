@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -39,6 +40,8 @@ const tick = 250 * time.Millisecond
 type node struct {
 	m          handover.Member
 	s          State
+	plan       Plan
+	planned    Table // of the plan
 	conduct    handover.Conduct
 	refusals   handover.Refusals
 	generation string
@@ -169,14 +172,14 @@ func (c *core) turn(n *node) {
 	}
 	peers, table := c.peers()
 	table.Entries = n.m.Entries()
-	var plan Plan
-	n.s, plan = n.s.Next(table, c.now)
-	v := handover.View{Peers: peers, Planner: handover.Planner(peers), Moves: plan.Moves, Tidy: c.now.Sub(c.active) > 20*time.Second,
-		Weights: make([]uint32, len(c.entries))}
-	for i := range v.Weights {
-		v.Weights[i] = handover.Weigh(99)
+	plan := n.plan
+	if isNew := !c.now.Before(plan.Until) || !reflect.DeepEqual(table, n.planned); isNew {
+		n.s, plan = n.s.Next(table, c.now)
+		n.plan, n.planned = plan, table
 	}
-	if entries, changed := n.m.Next(v); changed || n.refusals.Probes(c.now) {
+	v := handover.View{Peers: peers, Planner: handover.Planner(peers), Moves: plan.Moves, Tidy: c.now.Sub(c.active) > 20*time.Second,
+		Weight: func(int) uint32 { return handover.Weigh(99) }, Renew: n.refusals.Probes(c.now)}
+	if entries, changed := n.m.Next(v); changed {
 		c.write(n, entries)
 	}
 	c.leave(n)

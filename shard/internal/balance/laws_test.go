@@ -108,6 +108,67 @@ func TestS1_LawsOfAPlan(t *testing.T) {
 	})
 }
 
+// complete carries out all moves of a plan, and those that are under way.
+func complete(table Table, moves []handover.Move) Table {
+	table = apply(table, moves)
+	for i := range table.Entries {
+		if e := &table.Entries[i]; e.Next != "" {
+			*e = handover.Entry{Owner: e.Next, Epoch: e.Epoch + 1, Weight: e.Weight}
+		}
+	}
+	return table
+}
+
+// TestS1_APlanHolds: while the table stays as it is, a look before Plan.Until has the same plan. Members
+// join and end, and weights change; what a plan moves has mostly moved before the next look.
+func TestS1_APlanHolds(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		table, now, s, plan, joined := Table{}, time.Unix(1e9, 0), State{}, Plan{}, 0
+		join := func() {
+			table.Members = append(slices.Clone(table.Members), Member{
+				ID: handover.ID(fmt.Sprint("m", joined)), Peer: handover.Peer{Standing: handover.Live, State: handover.Takes, Joined: true},
+				Generation: rapid.SampledFrom([]string{"1", "1", "1", "2"}).Draw(t, "generation"),
+			})
+			joined++
+		}
+		for range rapid.IntRange(1, 3).Draw(t, "members") {
+			join()
+		}
+		table.Entries = make([]handover.Entry, rapid.IntRange(4, 12).Draw(t, "entries"))
+		for range rapid.IntRange(1, 20).Draw(t, "looks") {
+			s, plan = s.Next(table, now)
+			table.Entries = slices.Clone(table.Entries)
+			switch rapid.IntRange(0, 9).Draw(t, "change") {
+			case 0:
+				join()
+			case 1:
+				n := rapid.IntRange(0, len(table.Members)-1).Draw(t, "ends")
+				if table.Members = slices.Delete(slices.Clone(table.Members), n, n+1); len(table.Members) == 0 {
+					join()
+				}
+			case 2, 3:
+				n := rapid.IntRange(0, len(table.Entries)-1).Draw(t, "weighed")
+				table.Entries[n].Weight = uint32(rapid.IntRange(1, 30).Draw(t, "weight"))
+			case 4, 5:
+				table = apply(table, plan.Moves)
+			default:
+				table = complete(table, plan.Moves)
+			}
+			now = now.Add(rapid.SampledFrom([]time.Duration{0, time.Second, settle, time.Minute, pause, patience}).Draw(t, "after"))
+			s, plan = s.Next(table, now)
+		}
+		quiet := plan.Until.Sub(now)
+		if quiet <= 0 {
+			return
+		}
+		for _, after := range []time.Duration{quiet / 2, quiet - 1} {
+			if _, later := s.Next(table, now.Add(after)); !slices.Equal(later.Moves, plan.Moves) || later.Mixed != plan.Mixed {
+				t.Errorf("a plan that holds for %v is another one after %v: %v, and %v before", quiet, after, later, plan)
+			}
+		}
+	})
+}
+
 // TestS1_LawsOfARebalancing: members that stay, of one generation. All moves together bring a
 // member to the share and one entry at most, and repeated rebalancings come to an end.
 func TestS1_LawsOfARebalancing(t *testing.T) {

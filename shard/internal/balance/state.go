@@ -50,7 +50,7 @@ type memory struct {
 }
 
 // Next returns the state after a look at a table, and the plan for it. Each member of the group
-// calls it for each change of the table, and every few seconds.
+// calls it for each change of the table, and at Plan.Until.
 func (s State) Next(t Table, now time.Time) (State, Plan) {
 	b := newBoard(t)
 	s.observeMembers(b, now)
@@ -63,7 +63,33 @@ func (s State) Next(t Table, now time.Time) (State, Plan) {
 	if !b.plan.Mixed && s.began.IsZero() {
 		s.rebalance(b, now)
 	}
+	b.plan.Until = s.until(b, now)
 	return s, b.plan
+}
+
+// until returns the next time at which one of the limits is reached.
+func (s *State) until(b *board, now time.Time) time.Time {
+	if len(b.plan.Moves) > 0 || !s.began.IsZero() {
+		return now
+	}
+	until := now.Add(calm)
+	reach := func(since time.Time, limits ...time.Duration) {
+		for _, limit := range limits {
+			if at := since.Add(limit); at.After(now) && at.Before(until) {
+				until = at
+			}
+		}
+	}
+	reach(s.changed, calm)
+	reach(s.cold, seesFor, coldFor)
+	reach(s.ended, pause)
+	reach(s.crashed, pause)
+	for _, m := range b.members {
+		reach(m.took, settle, pause)
+		reach(m.over, patience)
+		reach(m.under, patience)
+	}
+	return until
 }
 
 // observeMembers records joins and ends.

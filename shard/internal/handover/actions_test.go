@@ -631,9 +631,10 @@ func (s *state) change(r rules, a action, m *Member) bool {
 		return false
 	}
 	v := View{Peers: s.peers(r, int(a.p)), Tidy: !s.brief}
+	ended := EndedOf(v.Peers)
 	for i, e := range m.entries {
 		gives := e.Owner == m.Self && v.Peers[m.Self].givesUp() && e.Next == ""
-		if !isFree(e, v.Peers) && !gives {
+		if !isFree(&e, ended) && !gives {
 			continue
 		}
 		if to := fewest(r, m.entries, v.Peers, !gives); to != "" {
@@ -668,6 +669,7 @@ func (s *state) change(r rules, a action, m *Member) bool {
 	before := [slots]Entry{}
 	copy(before[:], m.entries)
 	entries, changed := m.Next(v)
+	entries = slices.Clone(entries)
 	if r.plannerGives && moved >= 0 && before[moved].Owner != "" && entries[moved].Next != "" {
 		entries[moved] = entries[moved].to(v.Moves[len(v.Moves)-1].To, Unknown, nil)
 	}

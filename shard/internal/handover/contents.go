@@ -238,22 +238,29 @@ func (m Map) IsAfter(other Map) bool {
 // offered. The entry of another controller becomes free once its owner has ended. The result shares
 // no memory with the map if it has changed.
 func (m Map) List(offered []string, peers map[ID]Peer) (_ Map, changed bool) {
-	next := Map{slices.Clone(m.Entries), slices.Clone(m.Controllers)}
-	for i, name := range next.Controllers {
-		e := &next.Entries[slot.Count+i]
-		if name != "" && !slices.Contains(offered, name) && isFree(*e, peers) {
-			next.Controllers[i], *e, changed = "", Entry{Epoch: e.Epoch + 1}, true
+	next, ended := m, EndedOf(peers)
+	change := func() {
+		if !changed {
+			next, changed = Map{slices.Clone(m.Entries), slices.Clone(m.Controllers)}, true
+		}
+	}
+	for i, name := range m.Controllers {
+		e := &m.Entries[slot.Count+i]
+		if name != "" && !slices.Contains(offered, name) && isFree(e, ended) {
+			change()
+			next.Controllers[i], next.Entries[slot.Count+i] = "", Entry{Epoch: e.Epoch + 1}
 		}
 	}
 	for _, name := range offered {
-		if slices.Contains(next.Controllers, name) {
+		if slices.Contains(next.Controllers, name) || len(next.Controllers) == slot.MaxControllers &&
+			!slices.Contains(next.Controllers, "") {
 			continue
 		}
+		change()
 		if i := slices.Index(next.Controllers, ""); i >= 0 {
-			next.Controllers[i], changed = name, true
-		} else if len(next.Controllers) < slot.MaxControllers {
+			next.Controllers[i] = name
+		} else {
 			next.Controllers, next.Entries = append(next.Controllers, name), append(next.Entries, Entry{})
-			changed = true
 		}
 	}
 	return next, changed

@@ -79,6 +79,17 @@ func (p Peer) Inherits() bool { return p.Standing == Live && p.State == Takes &&
 // givesUp reports whether the member names the heirs of its entries itself.
 func (p Peer) givesUp() bool { return p.State == Gives || p.State == Leaving }
 
+// EndedOf returns the members that call and write nothing any more.
+func EndedOf(peers map[ID]Peer) map[ID]bool {
+	ended := map[ID]bool{}
+	for id, p := range peers {
+		if p.Standing == Ended {
+			ended[id] = true
+		}
+	}
+	return ended
+}
+
 // Planner returns the member that carries out the plan, "" if there is none: the one with the
 // oldest Lease. A member that leaves, or whose writes are refused, plans only if all others do so
 // too.

@@ -1,6 +1,7 @@
 package handover
 
 import (
+	"cmp"
 	"slices"
 )
 
@@ -32,6 +33,7 @@ func (p Phase) Calls() bool { return p == Open || p == Closed }
 
 // local is the member's own state of an entry.
 type local struct {
+	owns, isNext   bool // by the map that was seen last: this member is the owner, or the next one
 	held           bool // the handler may have the entry, and is to drop it
 	asked, filled  bool // the handler is to fill caches, and has done so
 	served, opened bool // the handler is to reach versions and call, and has begun to call
@@ -73,22 +75,23 @@ func (m *Member) See(version uint64, entries []Entry) (lost []int, isNewer bool)
 		m.locals = append(m.locals, local{})
 	}
 	m.locals = m.locals[:len(entries)]
-	for i, e := range entries {
-		l := &m.locals[i]
-		if e.Owner != m.Self || !e.Ready {
+	for i := range entries {
+		e, l := &entries[i], &m.locals[i]
+		l.owns, l.isNext = e.Owner == m.Self, e.Next == m.Self
+		if !l.owns || !e.Ready {
 			wasDrained := l.drained
 			l.drained, l.left, l.versions, l.tries = false, 0, nil, tries{}
 			if !m.Final {
 				l.closed = false
 			}
-			if e.Owner != m.Self && l.served && !wasDrained {
+			if !l.owns && l.served && !wasDrained {
 				lost = append(lost, i)
 			}
 		}
-		if e.Owner != m.Self {
+		if !l.owns {
 			l.served, l.opened, l.closed = false, false, false
 		}
-		if e.Owner != m.Self && e.Next != m.Self {
+		if !l.owns && !l.isNext {
 			l.asked, l.filled = false, false
 		}
 	}
@@ -97,21 +100,21 @@ func (m *Member) See(version uint64, entries []Entry) (lost []int, isNewer bool)
 
 // Phase returns the state of an entry for the member.
 func (m *Member) Phase(i int) Phase {
-	e, l := &m.entries[i], &m.locals[i]
+	l := &m.locals[i]
 	switch {
-	case e.Owner == m.Self && l.drained:
+	case l.owns && l.drained:
 		return Drained
-	case e.Owner == m.Self && l.closed:
+	case l.owns && l.closed:
 		return Closed
-	case e.Owner == m.Self && l.opened:
+	case l.owns && l.opened:
 		return Open
-	case e.Owner == m.Self && l.filled:
+	case l.owns && l.filled:
 		return Reaching
-	case e.Owner == m.Self:
+	case l.owns:
 		return Filling
-	case e.Next == m.Self && l.filled:
+	case l.isNext && l.filled:
 		return Warm
-	case e.Next == m.Self:
+	case l.isNext:
 		return Warming
 	default:
 		return Elsewhere
@@ -139,7 +142,7 @@ func (m *Member) Opened(i int, epoch uint64) {
 // isWanted reports whether an entry is to be handed over now.
 func (m *Member) isWanted(i int) bool {
 	e := &m.entries[i]
-	return e.Owner == m.Self && e.Next != "" && e.Ready
+	return m.locals[i].owns && e.Next != "" && e.Ready
 }
 
 // Close begins no call for an entry until Reopen. It has an effect if the next owner is ready.
@@ -181,69 +184,84 @@ type View struct {
 	Planner ID
 	// Moves are those of the plan, for entries without a live owner too.
 	Moves []Move
-	// Weights are the weights of the entries, 0 if one is not known. They are written with other
-	// changes.
-	Weights []uint32
-	// Tidy writes the map for versions that are needed no more, also without another change.
-	Tidy bool
+	// Weight returns the weight of an entry, 0 if it is not known; nil: none is. Weights are written
+	// with other changes.
+	Weight func(i int) uint32
+	// Tidy writes the map for versions that are needed no more, also without another change. Renew
+	// writes it in any case.
+	Tidy, Renew bool
 }
 
 // Next returns the map that the member wants to write, and reports whether it differs from the one
-// seen last. The member's term must be open.
+// seen last. The member's term must be open. Without a change the result is that of Entries.
 func (m *Member) Next(v View) ([]Entry, bool) {
-	entries := slices.Clone(m.entries)
-	changed := false
-	for i, e := range m.entries {
-		if next, ok := m.next(i, e, v.Peers); ok {
-			entries[i], changed = next, true
+	ended := EndedOf(v.Peers)
+	entries, changed := m.entries, false
+	set := func(i int, e Entry) {
+		if !changed {
+			entries, changed = slices.Clone(m.entries), true
+		}
+		entries[i] = e
+	}
+	for i := range m.entries {
+		if next, ok := m.next(i, v.Peers, ended); ok {
+			set(i, next)
 		}
 	}
 	for _, move := range v.Moves {
 		if entries[move.Entry].Owner != m.entries[move.Entry].Owner {
 			continue // it has an owner now
 		}
-		if next, ok := m.move(entries[move.Entry], move.To, v); ok {
-			entries[move.Entry], changed = next, true
+		if next, ok := m.move(entries[move.Entry], move.To, v, ended); ok {
+			set(move.Entry, next)
+		}
+	}
+	if v.Renew && !changed {
+		entries, changed = slices.Clone(m.entries), true
+	}
+	if !v.Tidy && !changed {
+		return entries, false
+	}
+	for i, l := range m.locals {
+		if e := entries[i]; e.Owner == m.Self && e.Left != Reached && l.opened {
+			e.Left, e.Versions = Reached, nil
+			set(i, e)
 		}
 	}
 	for i := range entries {
-		e := &entries[i]
-		if e.Owner == m.Self && e.Left != Reached && m.locals[i].opened {
-			e.Left, e.Versions = Reached, nil
-			changed = changed || v.Tidy
-		}
-		if i < len(v.Weights) && v.Weights[i] > 0 {
-			e.Weight = v.Weights[i]
+		if v.Weight != nil && changed {
+			entries[i].Weight = cmp.Or(v.Weight(i), entries[i].Weight)
 		}
 	}
 	return entries, changed
 }
 
 // next returns the change of one entry that the member may write by the map alone, if there is one.
-func (m *Member) next(i int, e Entry, peers map[ID]Peer) (_ Entry, ok bool) {
-	l := &m.locals[i]
+func (m *Member) next(i int, peers map[ID]Peer, ended map[ID]bool) (_ Entry, ok bool) {
+	e, l := &m.entries[i], &m.locals[i]
 	switch {
-	case isFree(e, peers):
+	case isFree(e, ended):
 		return e.to(e.Next, Unknown, nil), peers[e.Next].Inherits() // it warms already
-	case e.Owner == m.Self && e.Next != "" && isRefusing(peers[e.Next]):
+	case l.owns && e.Next != "" && isRefusing(peers[e.Next]):
 		return e.still(), true
-	case e.Owner == m.Self && l.drained:
+	case l.owns && l.drained:
 		return e.to(e.Next, l.left, l.versions), true
-	case e.Next == m.Self && l.filled && !e.Ready:
-		e.Ready = true
-		return e, true
+	case l.isNext && l.filled && !e.Ready:
+		warm := *e
+		warm.Ready = true
+		return warm, true
 	}
-	return e, false
+	return Entry{}, false
 }
 
 // move returns an entry with the change that a plan wants, if it is this member's turn.
-func (m *Member) move(e Entry, to ID, v View) (_ Entry, ok bool) {
+func (m *Member) move(e Entry, to ID, v View, ended map[ID]bool) (_ Entry, ok bool) {
 	by := v.Planner
 	if v.Peers[e.Owner].givesUp() {
 		by = e.Owner
 	}
 	switch {
-	case isFree(e, v.Peers):
+	case isFree(&e, ended):
 		return e.to(to, Unknown, nil), v.Peers[to].Standing == Live
 	case by == m.Self && e.Next == "" && e.Owner != to && v.Peers[to].Inherits():
 		e.Next = to
@@ -253,9 +271,7 @@ func (m *Member) move(e Entry, to ID, v View) (_ Entry, ok bool) {
 }
 
 // isFree reports whether an entry has no owner that may call.
-func isFree(e Entry, peers map[ID]Peer) bool {
-	return e.Owner == "" || peers[e.Owner].Standing == Ended
-}
+func isFree(e *Entry, ended map[ID]bool) bool { return e.Owner == "" || ended[e.Owner] }
 
 // isRefusing reports whether a member will not own what it is the next owner of. One that is held
 // may be live.

@@ -316,7 +316,8 @@ func (s *state) member(p int) *Member {
 		m.entries[i] = q.view[i].entry()
 		l := q.lives[i]
 		m.locals[i] = local{held: l.held, asked: l.asked, filled: l.filled, served: l.served, opened: l.opened,
-			closed: l.closed, shut: l.shut, drained: l.drained, left: l.left}
+			closed: l.closed, shut: l.shut, drained: l.drained, left: l.left,
+			owns: m.entries[i].Owner == m.Self, isNext: m.entries[i].Next == m.Self}
 		if l.left == Known {
 			m.locals[i].versions = versionsAt[l.version]
 		}
