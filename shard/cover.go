@@ -21,6 +21,7 @@ const (
 type cover struct {
 	uncovered, late [slot.Entries + 1]time.Time
 	alarm, warning  time.Time // when these were last logged
+	isFull          bool      // by the last look, all entries are covered, and none is late
 }
 
 // covers are the entries of a map by their cover. Covered ones are in none.
@@ -112,6 +113,7 @@ func (g *Group) noteCoverLocked(now time.Time) covers {
 		note(&g.cover.uncovered[i], uncovered.Has(i), now)
 		note(&g.cover.late[i], c.late.Has(i), now)
 	}
+	g.cover.isFull = uncovered.IsEmpty() && c.late.IsEmpty() && len(c.unlisted) == 0
 	note(&g.cover.uncovered[unlisted], len(c.unlisted) > 0, now)
 	if nobody := g.longerLocked(c.nobody, &g.cover.uncovered, g.tolerated(), now); nobody != "" || g.isLongUnlisted(now) {
 		g.alertLocked(now, "slots or controllers are owned by nobody", nobody, c.unlisted)

@@ -34,16 +34,18 @@ type membership struct {
 	soon    chan struct{}  // requests a renewal before its time
 	running sync.WaitGroup // the goroutines that call Warm, or send a write
 
-	member   handover.Member
-	seen     handover.Map // that member has seen
-	mapUID   string
-	conduct  handover.Conduct
-	plans    [2]balance.State // of slots and of controllers
-	moves    []handover.Move  // of the last plan
-	planned  planned
-	work     Work
-	workAt   time.Time
-	movingAt time.Time // since when entries are served or shut, and not open or drained yet; zero: none is
+	member      handover.Member
+	seen        handover.Map // that member has seen
+	mapUID      string
+	conduct     handover.Conduct
+	plans       [2]balance.State // of slots and of controllers
+	moves       []handover.Move  // of the last plan
+	planUntil   time.Time        // until when it holds, unless something changes
+	lastChanges uint64           // those of the last look
+	lastPeers   map[handover.ID]handover.Peer
+	work        Work
+	workAt      time.Time
+	movingAt    time.Time // since when entries are served or shut, and not open or drained yet; zero: none is
 	warming
 	held      Set       // entries that the handler may have
 	leftAt    time.Time // the begin of an orderly end; zero before
@@ -116,7 +118,9 @@ func (m *membership) turn(leaves bool) (wake time.Duration, isOver bool) {
 		m.running.Go(func() { m.send(write) })
 	}
 	g.mu.Lock()
-	g.noteCoverLocked(l.now)
+	if !l.isSame || !g.cover.isFull {
+		g.noteCoverLocked(l.now)
+	}
 	g.mu.Unlock()
 	return m.wakeAfter(l, next), false
 }
@@ -131,7 +135,7 @@ type looked struct {
 	peers    map[handover.ID]handover.Peer
 	records  map[handover.ID]*handover.Record
 	named    map[handover.ID]bool // by contents
-	changes  uint64               // of what a plan depends on
+	isSame   bool                 // nothing that a plan depends on has changed since the last look
 	first    time.Time            // the first and the last join
 	last     time.Time
 	// next is the time until this member may end another one, looks at most.
@@ -148,7 +152,7 @@ func (m *membership) look() looked {
 	defer g.mu.Unlock()
 	l := looked{
 		now: g.now(), table: g.view.table, sequence: g.view.sequence, contents: g.view.contents, broken: g.view.broken,
-		named: g.view.named, changes: g.view.changes,
+		named:   g.view.named,
 		records: make(map[handover.ID]*handover.Record, len(g.view.members)),
 		first:   g.view.firstJoin, last: g.view.lastJoin, next: looks,
 	}
@@ -156,6 +160,8 @@ func (m *membership) look() looked {
 		g.observedLocked(id)
 	}
 	l.peers = g.peersLocked(l.now)
+	l.isSame = g.view.changes == m.lastChanges && maps.Equal(l.peers, m.lastPeers)
+	m.lastChanges, m.lastPeers = g.view.changes, l.peers
 	if l.table == nil {
 		l.next = looks / 10 // a map is to be made once nobody has joined for a while
 	}

@@ -10,21 +10,13 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-// planned is what the last plan was made from, and until when it holds.
-type planned struct {
-	changes uint64
-	peers   map[handover.ID]handover.Peer
-	until   time.Time
-}
-
 // plan looks at the table of slots and that of controllers, if they have changed or the plan holds no more.
 // All members do, as each may be the next planner.
 func (m *membership) plan(l looked) {
-	isSame := l.changes == m.planned.changes && maps.Equal(l.peers, m.planned.peers)
-	if isSame && l.now.Before(m.planned.until) {
+	if l.isSame && l.now.Before(m.planUntil) {
 		return
 	}
-	m.moves, m.planned = nil, planned{changes: l.changes, peers: l.peers}
+	m.moves, m.planUntil = nil, time.Time{}
 	if l.table == nil || l.broken != nil || l.sequence != m.member.Version() {
 		return
 	}
@@ -40,8 +32,8 @@ func (m *membership) plan(l looked) {
 			m.moves = append(m.moves, handover.Move{Entry: numbers[move.Entry], To: move.To})
 		}
 	}
-	if m.planned.until = until; until.Sub(l.now) < looks {
-		m.planned.until = l.now.Add(looks)
+	if m.planUntil = until; until.Sub(l.now) < looks {
+		m.planUntil = l.now.Add(looks)
 	}
 }
 
