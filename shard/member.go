@@ -108,7 +108,7 @@ func (m *membership) turn(leaves bool) (wake time.Duration, isOver bool) {
 	m.observeConduct(l, leaves)
 	next := m.tryToHandOver(l)
 	m.act(m.member.Acts())
-	m.startWarms()
+	m.startWarms(l.now)
 	m.plan(l)
 	m.publish()
 	if m.hasLeft(l) {
@@ -135,6 +135,7 @@ type looked struct {
 	peers    map[handover.ID]handover.Peer
 	records  map[handover.ID]*handover.Record
 	named    map[handover.ID]bool // by contents
+	isAhead  bool                 // the map is later than the Leases of other members
 	isSame   bool                 // nothing that a plan depends on has changed since the last look
 	first    time.Time            // the first and the last join
 	last     time.Time
@@ -152,7 +153,7 @@ func (m *membership) look() looked {
 	defer g.mu.Unlock()
 	l := looked{
 		now: g.now(), table: g.view.table, sequence: g.view.sequence, contents: g.view.contents, broken: g.view.broken,
-		named:   g.view.named,
+		named: g.view.named, isAhead: g.isMapAheadLocked(),
 		records: make(map[handover.ID]*handover.Record, len(g.view.members)),
 		first:   g.view.firstJoin, last: g.view.lastJoin, next: looks,
 	}

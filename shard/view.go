@@ -212,12 +212,10 @@ func (g *Group) hear(l *coordinationv1.Lease, deleted bool) {
 	g.view.heard, g.view.followed = g.now(), l.ResourceVersion
 }
 
-// isAhead reports whether the map is later than the Leases of other members in the view.
-func (g *Group) isAhead(table *coordinationv1.Lease) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	followed := g.view.followed
-	return followed != table.ResourceVersion && lease.IsOlder(followed, table.ResourceVersion)
+// isMapAheadLocked reports whether the map is later than the Leases of other members in the view.
+func (g *Group) isMapAheadLocked() bool {
+	table, followed := g.view.table, g.view.followed
+	return table != nil && followed != table.ResourceVersion && lease.IsOlder(followed, table.ResourceVersion)
 }
 
 // observe puts the Lease of an event, or of the answer to a write, into the view. A version that
@@ -411,7 +409,11 @@ func (g *Group) peersLocked(now time.Time) map[handover.ID]handover.Peer {
 			p.Created = s.lease.CreationTimestamp.Time
 		}
 		if m := g.present; m != nil && m.id == id {
-			p.Standing, p.State, p.Refused = handover.Live, m.said.state, m.said.refused
+			// It takes for itself once it takes for others: they would clear what it is given before.
+			p.Standing, p.Refused = handover.Live, p.Refused || m.said.refused
+			if m.said.state != handover.Takes {
+				p.State = m.said.state
+			}
 		}
 		peers[id] = p
 	}

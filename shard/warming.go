@@ -20,8 +20,9 @@ import (
 //	wanted ─▶ a call ─▶ returned, and still wanted ─▶ filled, or wanted again
 //	                    └── not wanted meanwhile ────▶ dropped
 type warming struct {
-	wanted  Set // entries of the map whose caches are to be filled by a call that has not begun
-	drops   Set // to be dropped, once no call has them
+	wanted  Set       // entries of the map whose caches are to be filled by a call that has not begun
+	drops   Set       // to be dropped, once no call has them
+	comesAt time.Time // since when slots come that no call has; zero: none do
 	calls   []*warm
 	filling slot.Set  // entries with a call
 	pageAt  time.Time // when a page of a list came last
@@ -37,6 +38,10 @@ type failed struct {
 	entries Set // of the last one
 	inRow   int
 }
+
+// gathers is the time for which slots that come wait for others that come, too: when a member leaves, several
+// members give, one after the other, and a second list would take as long as the first.
+const gathers = 100 * time.Millisecond
 
 // divided is the number of failures in a row after which a member declines what comes: those of all slots,
 // of one half and of a part of the other one.
@@ -94,7 +99,7 @@ func (m *membership) dropNow() {
 }
 
 // startWarms begins calls of Warm for what is wanted.
-func (m *membership) startWarms() {
+func (m *membership) startWarms(now time.Time) {
 	kinds := []*warm{{isOwned: true, isAgain: true}, {isOwned: true}, {isAgain: true}, {}}
 	for i := range m.wanted.Minus(m.filling).Minus(m.drops).Slots() {
 		isOwned, isAgain := m.member.Phase(i) == handover.Filling, m.unfilled.Has(i)
@@ -108,7 +113,12 @@ func (m *membership) startWarms() {
 			}
 		}
 	}
+	coming := kinds[len(kinds)-1]
+	m.comesAt = handover.Since(m.comesAt, !coming.entries.IsEmpty(), now)
 	for _, k := range kinds {
+		if k == coming && now.Sub(m.comesAt) < gathers {
+			continue
+		}
 		if isBusy := slices.ContainsFunc(m.calls, k.waitsFor); k.entries.IsEmpty() || isBusy {
 			continue
 		}

@@ -259,7 +259,7 @@ func (m *membership) changeMap(l looked) *write {
 	if !m.isOwnTurn(l) {
 		v = withoutOrphans(v, m.member.Entries())
 	}
-	if m.group.isAhead(l.table) {
+	if l.isAhead {
 		v = withoutRefusing(v, m.member.Entries())
 	}
 	entries, changed := m.member.Next(v)
@@ -374,6 +374,9 @@ func (m *membership) clean(l looked) *write {
 // wakeAfter returns the time after which the loop acts without a change.
 func (m *membership) wakeAfter(l looked, next time.Time) time.Duration {
 	wait := min(l.next, m.looksEvery(l.now))
+	if gathered := m.comesAt.Add(gathers).Sub(l.now); !m.comesAt.IsZero() && gathered > 0 {
+		wait = min(wait, gathered)
+	}
 	if !next.IsZero() {
 		wait = min(wait, next.Sub(l.now))
 	}
