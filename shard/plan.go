@@ -22,6 +22,9 @@ func (m *membership) plan(l looked) {
 	}
 	until := l.now.Add(time.Hour)
 	for kind, numbers := range kinds(l.contents) {
+		if len(numbers) == 0 {
+			continue
+		}
 		t := m.tableOf(l, numbers)
 		state, plan := m.plans[kind].Next(t, l.now)
 		m.plans[kind] = state
