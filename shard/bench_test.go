@@ -58,20 +58,20 @@ func benchmarkRenewals(b *testing.B, n, every int) {
 
 // crowdOf is a membership beside others that are Leases alone.
 type crowdOf struct {
-	*testing.B
+	testing.TB
 	n, version int
 	g          *Group
 	m          *membership
 }
 
-func newCrowdOf(b *testing.B, n int) *crowdOf {
-	c := &crowdOf{B: b, n: n}
+func newCrowdOf(t testing.TB, n int) *crowdOf {
+	c := &crowdOf{TB: t, n: n}
 	p := &process{w: &world{}, name: "m000", served: map[int]*served{}, ends: make(chan struct{})}
 	g, err := newGroup(&rest.Config{}, p, Options{
 		Namespace: "ops", Name: "rollout", Identity: "m000", Generation: "1", Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
-		b.Fatal(err)
+		t.Fatal(err)
 	}
 	c.g, c.m = g, newMembership(g, c.id(0))
 	c.m.term = lease.NewTerm(context.Background(), "ops/m000", string(c.id(0)), g.times, g.clock, g.clock.Now())

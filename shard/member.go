@@ -41,7 +41,7 @@ type membership struct {
 	plans       [2]balance.State // of slots and of controllers
 	moves       []handover.Move  // of the last plan
 	planUntil   time.Time        // until when it holds, unless something changes
-	lastChanges uint64           // those of the last look
+	lastChanges uint64           // those that the last turn saw
 	lastPeers   map[handover.ID]handover.Peer
 	work        Work
 	workAt      time.Time
@@ -100,6 +100,7 @@ func (g *Group) loop(ctx context.Context, m *membership) {
 func (m *membership) turn(leaves bool) (wake time.Duration, isOver bool) {
 	g := m.group
 	l := m.look()
+	m.lastChanges, m.lastPeers = l.changes, l.peers
 	if m.see(l); m.term.Remaining() <= 0 {
 		return 0, true
 	}
@@ -136,7 +137,8 @@ type looked struct {
 	records  map[handover.ID]*handover.Record
 	named    map[handover.ID]bool // by contents
 	isAhead  bool                 // the map is later than the Leases of other members
-	isSame   bool                 // nothing that a plan depends on has changed since the last look
+	changes  uint64               // of what a plan depends on
+	isSame   bool                 // there are none since the last turn
 	first    time.Time            // the first and the last join
 	last     time.Time
 	// next is the time until this member may end another one, looks at most.
@@ -153,7 +155,7 @@ func (m *membership) look() looked {
 	defer g.mu.Unlock()
 	l := looked{
 		now: g.now(), table: g.view.table, sequence: g.view.sequence, contents: g.view.contents, broken: g.view.broken,
-		named: g.view.named, isAhead: g.isMapAheadLocked(),
+		named: g.view.named, isAhead: g.isMapAheadLocked(), changes: g.view.changes,
 		records: make(map[handover.ID]*handover.Record, len(g.view.members)),
 		first:   g.view.firstJoin, last: g.view.lastJoin, next: looks,
 	}
@@ -161,8 +163,7 @@ func (m *membership) look() looked {
 		g.observedLocked(id)
 	}
 	l.peers = g.peersLocked(l.now)
-	l.isSame = g.view.changes == m.lastChanges && maps.Equal(l.peers, m.lastPeers)
-	m.lastChanges, m.lastPeers = g.view.changes, l.peers
+	l.isSame = l.changes == m.lastChanges && maps.Equal(l.peers, m.lastPeers)
 	if l.table == nil {
 		l.next = looks / 10 // a map is to be made once nobody has joined for a while
 	}

@@ -32,6 +32,36 @@ func TestS1_ATurnSeesOneState(t *testing.T) {
 	})
 }
 
+// TestS1_AMemberInheritsOnceItsLeaseSaysSo: others would clear what it gives to itself before.
+func TestS1_AMemberInheritsOnceItsLeaseSaysSo(t *testing.T) {
+	bubble(t, func(w *world) {
+		a, _ := w.two()
+		id := handover.ID(a.Health().Identity)
+		inherits := func() bool { return a.present.look().peers[id].Inherits() }
+		if !inherits() {
+			t.Error("it does not inherit")
+		}
+		for name, r := range map[string]handover.Record{
+			"declines": {Name: string(id), State: handover.Declines},
+			"refused":  {Name: string(id), State: handover.Takes, Refused: true},
+		} {
+			w.write(string(id), func(l *coordinationv1.Lease) {
+				if err := writeRecord(l, r); err != nil {
+					t.Fatal(err)
+				}
+			})
+			synctest.Wait()
+			if inherits() {
+				t.Errorf("%s: it inherits before its next renewal", name)
+			}
+			time.Sleep(duration)
+			if !inherits() {
+				t.Errorf("%s: it does not inherit after a renewal", name)
+			}
+		}
+	})
+}
+
 // TestS2_AMapThatIsAheadOfTheLeases: the watch of b is late, and b reads the map after a conflict. The next
 // owner that it names was refused, in the Lease that b knows, and takes by now.
 func TestS2_AMapThatIsAheadOfTheLeases(t *testing.T) {

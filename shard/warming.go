@@ -100,7 +100,8 @@ func (m *membership) dropNow() {
 
 // startWarms begins calls of Warm for what is wanted.
 func (m *membership) startWarms(now time.Time) {
-	kinds := []*warm{{isOwned: true, isAgain: true}, {isOwned: true}, {isAgain: true}, {}}
+	coming := &warm{}
+	kinds := []*warm{{isOwned: true, isAgain: true}, {isOwned: true}, {isAgain: true}, coming}
 	for i := range m.wanted.Minus(m.filling).Minus(m.drops).Slots() {
 		isOwned, isAgain := m.member.Phase(i) == handover.Filling, m.unfilled.Has(i)
 		if i >= slot.Count {
@@ -113,7 +114,6 @@ func (m *membership) startWarms(now time.Time) {
 			}
 		}
 	}
-	coming := kinds[len(kinds)-1]
 	m.comesAt = handover.Since(m.comesAt, !coming.entries.IsEmpty(), now)
 	for _, k := range kinds {
 		if k == coming && now.Sub(m.comesAt) < gathers {

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -63,4 +64,31 @@ func TestS1_AMemberThatJoinsGetsTheSlotsThatCanBeFilled(t *testing.T) {
 		time.Sleep(30 * time.Minute)
 		w.wantServing("after half an hour", 51, 77, a, b, c, d)
 	})
+}
+
+// TestS7_SlotsThatComeSoonAfterOneAnotherShareAList: a second one would take as long as the first.
+func TestS7_SlotsThatComeSoonAfterOneAnotherShareAList(t *testing.T) {
+	c := newCrowdOf(t, 2)
+	now := c.g.now()
+	c.m.want(1)
+	c.m.startWarms(now)
+	c.m.want(3)
+	c.m.startWarms(now.Add(gathers / 2))
+	comes := func() (calls []Set) { // beside those of what it owns
+		for _, w := range c.m.calls {
+			if !w.isOwned {
+				calls = append(calls, w.entries)
+			}
+		}
+		return calls
+	}
+	if got := comes(); len(got) > 0 {
+		t.Errorf("%v are listed at once", got)
+	}
+	c.m.startWarms(now.Add(gathers))
+	if got := comes(); !slices.Equal(got, []Set{slot.Of(1).Union(slot.Of(3))}) {
+		t.Errorf("the lists are %v", got)
+	}
+	c.m.running.Wait()
+	c.m.term.End(errLeft)
 }

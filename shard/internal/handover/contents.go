@@ -252,14 +252,13 @@ func (m Map) List(offered []string, peers map[ID]Peer) (_ Map, changed bool) {
 		}
 	}
 	for _, name := range offered {
-		if slices.Contains(next.Controllers, name) || len(next.Controllers) == slot.MaxControllers &&
-			!slices.Contains(next.Controllers, "") {
-			continue
-		}
-		change()
-		if i := slices.Index(next.Controllers, ""); i >= 0 {
+		switch i := slices.Index(next.Controllers, ""); {
+		case slices.Contains(next.Controllers, name):
+		case i >= 0:
+			change()
 			next.Controllers[i] = name
-		} else {
+		case len(next.Controllers) < slot.MaxControllers:
+			change()
 			next.Controllers, next.Entries = append(next.Controllers, name), append(next.Entries, Entry{})
 		}
 	}

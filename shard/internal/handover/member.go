@@ -192,8 +192,8 @@ type View struct {
 	Tidy, Renew bool
 }
 
-// Next returns the map that the member wants to write, and reports whether it differs from the one
-// seen last. The member's term must be open. Without a change the result is that of Entries.
+// Next returns the map that the member wants to write, and reports whether there is one; else the
+// result is that of Entries. The member's term must be open.
 func (m *Member) Next(v View) ([]Entry, bool) {
 	ended := EndedOf(v.Peers)
 	entries, changed := m.entries, false
