@@ -111,7 +111,7 @@ func (l tcpListener) Accept() (net.Conn, error) {
 }
 
 // connection is the server's end of a connection. Bytes that arrive during a pause of the server
-// are read, as by a kernel, and handed on later.
+// are read, as by a kernel, and handed on later. What waits when the connection is cut is lost.
 type connection struct {
 	net.Conn
 	listener *pipeListener
@@ -149,28 +149,34 @@ func (l *pipeListener) setPaused(paused bool) {
 	}
 }
 
-// wait waits until the pause ends or the connection is closed.
-func (c *connection) wait() {
+// wait waits until the pause ends. It returns an error if the connection is closed before.
+func (c *connection) wait() error {
 	c.listener.mu.Lock()
 	paused := c.listener.paused
 	c.listener.mu.Unlock()
 	if paused == nil {
-		return
+		return nil
 	}
 	select {
 	case <-paused:
+		return nil
 	case <-c.closed:
+		return net.ErrClosed
 	}
 }
 
 func (c *connection) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	c.wait()
+	if closed := c.wait(); closed != nil {
+		return 0, closed
+	}
 	return n, err
 }
 
 func (c *connection) Write(p []byte) (int, error) {
-	c.wait()
+	if err := c.wait(); err != nil {
+		return 0, err
+	}
 	return c.Conn.Write(p)
 }
 

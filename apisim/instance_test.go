@@ -149,6 +149,18 @@ func TestInstanceStandsStill(t *testing.T) {
 		r.SetPaused(false)
 		b.want("the watch", events(), "ADDED b@"+version)
 		b.wantList("the list", <-listed, "a", "b", version)
+		for n := range 20 {
+			version = b.relabel("a", fmt.Sprint("before=", n)).ResourceVersion
+			b.want("a watch before", events(), "MODIFIED a@"+version)
+			r.SetPaused(true)
+			b.relabel("a", fmt.Sprint("paused=", n))
+			synctest.Wait()
+			r.CutConnections()
+			b.want("a watch that is cut", events(), "END")
+			r.SetPaused(false)
+			events = b.watchWith(client, at(b.version()))
+			synctest.Wait()
+		}
 		r.SetPaused(true) // Close ends it
 	})
 }
