@@ -92,6 +92,24 @@ func (g *gauged) set(key string, size any) *unstructured.Unstructured {
 	return made.(*unstructured.Unstructured)
 }
 
+// setInSlotOfItsOwn creates an object in a slot that no cached object is in, and returns the slot.
+func (g *gauged) setInSlotOfItsOwn(key string, size any) tidings.SlotSet {
+	g.Helper()
+	var others tidings.SlotSet
+	for _, o := range g.informer.Lister().All() {
+		others.Add(tidings.ByUID.Of(string(o.GetUID()), ""))
+	}
+	for {
+		n := tidings.ByUID.Of(string(g.set(key, size).GetUID()), "")
+		if !others.Has(n) {
+			var own tidings.SlotSet
+			own.Add(n)
+			return own
+		}
+		g.delete(key)
+	}
+}
+
 func (g *gauged) delete(key string) {
 	g.Helper()
 	namespace, name, _ := strings.Cut(key, "/")
@@ -231,9 +249,7 @@ var undecodableRows = []struct {
 		g.expect(1, "default/b", "default/a=1 default/c=1 default/d=1 default/e=1 default/f=1")
 	}},
 	{"in a slot that goes and comes", nil, func(g *gauged) {
-		n := tidings.ByUID.Of(string(g.set("default/b", noSize).GetUID()), "")
-		var slots tidings.SlotSet
-		slots.Add(n)
+		slots := g.setInSlotOfItsOwn("default/b", noSize)
 		g.expect(1, "default/b", "default/a=1 default/c=1 default/d=1 default/e=1 default/f=1")
 		g.slots.Remove(slots)
 		g.expect(0, "", "default/a=1 default/c=1 default/d=1 default/e=1 default/f=1")
