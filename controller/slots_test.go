@@ -328,7 +328,7 @@ func TestS6_ByUIDARecreatedObjectHasAnotherSlot(t *testing.T) {
 		_, err := drain(w.ctx, s, at(second))
 		fatal(t, err)
 		deleted(w, "a", "x")
-		third := createOutside(w, at(second), "4")
+		third := createOutside(w, at(first).Union(at(second)), "4")
 		synctest.Wait() // The cache has it: its event makes no call of its own.
 		s.Serve(owned(at(third)))
 		log.expect(t)
