@@ -64,7 +64,7 @@ func TestS2_ASlotIsHeldUntilItsHandOverShows(t *testing.T) {
 		c := control(w, i, options{Slots: s}, logsStates(&log))
 		stop := start(w, c)
 		s.Begin(newTerm())
-		fatal(t, s.Warm(w.ctx, slot.All()))
+		fill(w.ctx, t, s, slot.All())
 		w.server.Inject(apisim.Match{Verb: "watch", Namespace: "a"}, apisim.Lag())
 		w.server.Inject(apisim.Match{Verb: "list", Namespace: "a"}, apisim.Delay(50*time.Second))
 		w.server.CutConnections()

@@ -223,7 +223,7 @@ func TestS2_SlotsAreOpenedWhileTheServerIsAskedAboutOthers(t *testing.T) {
 		})
 		stop := start(w, c)
 		s.Begin(newTerm())
-		fatal(t, s.Warm(w.ctx, slot.All()))
+		fill(w.ctx, t, s, slot.All())
 		var lags *apisim.Injection
 		for _, name := range names {
 			lags = w.server.Inject(apisim.Match{Verb: "watch", Namespace: name}, apisim.Lag())

@@ -56,7 +56,7 @@ func TestS5_ASlotIsJudgedByTheNamespacesInIt(t *testing.T) {
 			c := control(w, informerIn[*corev1.ConfigMap](w, "a", "b"), options{Slots: s}, isCalled(&log))
 			stop, term := start(w, c), newTerm()
 			s.Begin(term)
-			fatal(t, s.Warm(w.ctx, slot.All()))
+			fill(w.ctx, t, s, slot.All())
 			s.Serve(owned(slot.All()))
 			step := 0
 			inOrder := func(d time.Duration) {
@@ -92,7 +92,7 @@ func TestS5_AWatchThatRunsHasEndedTheFailures(t *testing.T) {
 		c := control(w, informerIn[*corev1.ConfigMap](w, "a", "b"), options{Slots: s}, isCalled(&log))
 		stop, term := start(w, c), newTerm()
 		s.Begin(term)
-		fatal(t, s.Warm(w.ctx, slot.All()))
+		fill(w.ctx, t, s, slot.All())
 		s.Serve(owned(slotsOf("b")))
 		lift := refuseIn(w, "configmaps", "b")
 		time.Sleep(20 * time.Second)
@@ -128,7 +128,7 @@ func TestC14_AnAddedNamespaceHoldsUpItsOwnKeysAlone(t *testing.T) {
 			s.Begin(term)
 			ctx, cancel := context.WithTimeout(w.ctx, time.Minute)
 			defer cancel()
-			fatal(t, s.Warm(ctx, slot.All()))
+			fill(ctx, t, s, slot.All())
 			s.Serve(owned(slot.All()))
 			time.Sleep(time.Second)
 			synctest.Wait()

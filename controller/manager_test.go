@@ -167,7 +167,7 @@ func TestC11_AManagerLeadsWhatTheGroupGivesIt(t *testing.T) {
 		stop := run(w, m)
 		synctest.Wait()
 		slots.Begin(newTerm())
-		fatal(t, slots.Warm(w.ctx, slot.Of(slot.Count)))
+		fill(w.ctx, t, slots, slot.Of(slot.Count))
 		lead(slots, nil)
 		time.Sleep(5 * time.Second)
 		if got, want := led(slots), (map[string]bool{"foo": true, "bar": false}); !maps.Equal(got, want) {
@@ -354,7 +354,7 @@ func TestC11_AGroupLeadsARunnerOfAnotherKind(t *testing.T) {
 		terms := []*testTerm{newTerm(), newTerm()}
 		for _, term := range terms {
 			slots.Begin(term)
-			fatal(t, slots.Warm(w.ctx, slot.Of(slot.Count)))
+			fill(w.ctx, t, slots, slot.Of(slot.Count))
 			for range 2 {
 				lead(slots, nil)
 				time.Sleep(time.Second)

@@ -77,7 +77,7 @@ func (p *replica) begins(slots slot.Set, controllers ...interface{ Run(context.C
 		go c.Run(p.ctx) //nolint:errcheck
 	}
 	p.s.Begin(p.term)
-	fatal(p.T, p.s.Warm(p.ctx, slots))
+	fill(p.ctx, p.T, p.s, slots)
 }
 
 // manages runs a controller named "single" with a manager, and begins a membership in which the process
@@ -89,7 +89,7 @@ func (p *replica) manages(c controller.Runner) (stop func() error) {
 	fatal(p.T, m.AddController(c))
 	stop = run(p.world, m)
 	p.s.Begin(p.term)
-	fatal(p.T, p.s.Warm(p.ctx, slot.Of(slot.Count)))
+	fill(p.ctx, p.T, p.s, slot.Of(slot.Count))
 	return stop
 }
 

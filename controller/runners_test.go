@@ -39,7 +39,7 @@ func TestS2_ARunnerThatReturnsTheErrorOfItsContext(t *testing.T) {
 		fatal(t, m.AddController(r))
 		stop := run(w, m)
 		s.Begin(newTerm())
-		fatal(t, s.Warm(w.ctx, slot.Of(slot.Count)))
+		fill(w.ctx, t, s, slot.Of(slot.Count))
 		lead(s, nil)
 		synctest.Wait()
 		for n := range int32(3) {
@@ -69,7 +69,7 @@ func TestARunnerThatEndsByItself(t *testing.T) {
 		fatal(t, m.AddController(r))
 		stop := run(w, m)
 		s.Begin(newTerm())
-		fatal(t, s.Warm(w.ctx, slot.Of(slot.Count)))
+		fill(w.ctx, t, s, slot.Of(slot.Count))
 		lead(s, nil)
 		time.Sleep(time.Minute)
 		if got := r.runs.Load(); got < 30 || got > 70 {

@@ -81,7 +81,7 @@ func TestS2_AShutWaitGoesOn(t *testing.T) {
 		c := newController(w, options{Slots: s}, isCalled(&log))
 		stop := start(w, c)
 		s.Begin(newTerm())
-		fatal(t, s.Warm(w.ctx, slot.All()))
+		fill(w.ctx, t, s, slot.All())
 		given := owned(slotsOf("a"))
 		given[0].Versions["configmaps"] = update(w, withState(configMap("a", "x"), "2")).ResourceVersion
 		s.Serve(given)
@@ -175,7 +175,7 @@ func TestS2_AbortEndsTheContexts(t *testing.T) {
 			stops = append(stops, start(w, c))
 		}
 		s.Begin(newTerm())
-		fatal(t, s.Warm(w.ctx, slot.All()))
+		fill(w.ctx, t, s, slot.All())
 		s.Serve(owned(slotsOf("a", "b")))
 		synctest.Wait()
 		s.Shut(slot.All())
@@ -228,7 +228,7 @@ func TestS2_WritesWithoutAnAnswerCount(t *testing.T) {
 				})
 				stop := start(w, c)
 				s.Begin(newTerm())
-				fatal(t, s.Warm(w.ctx, slot.All()))
+				fill(w.ctx, t, s, slot.All())
 				s.Serve(owned(slotsOf("a")))
 				time.Sleep(2 * time.Second)
 				log.expect(t, "a/x")
@@ -264,7 +264,7 @@ func TestS3_ANewMembershipServesNothing(t *testing.T) {
 		term.end(errors.New("the Lease is lost"))
 		next := newTerm()
 		s.Begin(next)
-		fatal(t, s.Warm(w.ctx, slot.All()))
+		fill(w.ctx, t, s, slot.All())
 		update(w, withState(x, "1"))
 		log.expect(t)
 		if work := s.Work(); !work.Ready.IsEmpty() || len(work.Reasons) > 0 || c.Health().Slots+c.Health().SlotsExpected != "" {

@@ -151,7 +151,7 @@ func TestS2_VersionsOfASlotByUID(t *testing.T) {
 		})
 		stop := start(w, c)
 		s.Begin(newTerm())
-		fatal(t, s.Warm(w.ctx, all))
+		fill(w.ctx, t, s, all)
 		want := map[string]string{}
 		for _, name := range names {
 			s.Serve(owned(slots[name]))

@@ -18,6 +18,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/slot"
 )
 
 // world is a server, a factory and a guarded client.
@@ -91,6 +92,14 @@ func create[T tidings.Object](w *world, obj T) T {
 	made, err := apisim.Create(w.ctx, w.server, obj)
 	fatal(w.T, err)
 	return made
+}
+
+// fill warms slots, and waits until the events of their objects were handled. Without the wait, an
+// event may come after the call that the slot's owner makes at its beginning, and lead to one more.
+func fill(ctx context.Context, t *testing.T, s *controller.Slots, slots slot.Set) {
+	t.Helper()
+	fatal(t, s.Warm(ctx, slots))
+	synctest.Wait()
 }
 
 func configMap(namespace, name string) *corev1.ConfigMap {
