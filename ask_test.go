@@ -20,7 +20,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 	shopv1 "github.com/tidings-go/tidings/examples/clientgo/customtype/apis/shop/v1"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/internal/test/follow"
 	"github.com/tidings-go/tidings/source"
 )
 

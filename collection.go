@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
 	"github.com/tidings-go/tidings/internal/engine"
-	"github.com/tidings-go/tidings/internal/fanout"
-	"github.com/tidings-go/tidings/internal/lograte"
-	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
+	"github.com/tidings-go/tidings/internal/engine/reflector"
+	"github.com/tidings-go/tidings/internal/see/lograte"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )

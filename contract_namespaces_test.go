@@ -17,7 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/internal/test/follow"
 )
 
 // inNamespaces runs a test for every kind of informer, of namespaces a and b.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/follow"
-	"github.com/tidings-go/tidings/internal/seeds"
+	"github.com/tidings-go/tidings/internal/test/follow"
+	"github.com/tidings-go/tidings/internal/test/seeds"
 )
 
 var slotSeeds = seeds.New("slots", "TestS6_RandomSlots", 12)

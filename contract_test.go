@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/internal/test/follow"
 )
 
 func TestP03_SnapshotAndCacheHaveTheirVersions(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/tidings-go/tidings/internal/fieldpath"
+	"github.com/tidings-go/tidings/internal/decode/fieldpath"
 )
 
 // dropFrom checks the fields that a selection leaves out of objects of type T, against the labels

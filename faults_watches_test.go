@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/internal/test/follow"
 )
 
 // endOfWatch is how the watches after a cut end, in the place of their first events.

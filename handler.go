@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
 )
 
 // Handler receives every change of an informer's cache, one call at a time, in

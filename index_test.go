@@ -18,7 +18,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/metaindex"
+	"github.com/tidings-go/tidings/internal/engine/metaindex"
 )
 
 // labelled returns one of the config maps of these tests: they are in two namespaces, one a

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/engine"
+	"github.com/tidings-go/tidings/internal/engine/delta"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )

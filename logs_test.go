@@ -14,7 +14,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/logtable"
+	"github.com/tidings-go/tidings/internal/test/logtable"
 )
 
 // TestLogs makes an informer log each line of docs/logs.md, and no other, under an hour of faults.

@@ -4,7 +4,7 @@ import (
 	"maps"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/internal/test/follow"
 )
 
 // model is the informer that a folder follows.

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/internal/test/follow"
 )
 
 // The tests of the root run over HTTP against apisim, in a bubble, for typed, dynamic and

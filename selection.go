@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/tidings-go/tidings/internal/fieldpath"
+	"github.com/tidings-go/tidings/internal/decode/fieldpath"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -3,7 +3,7 @@ package tidings
 import (
 	"cmp"
 
-	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
 	"github.com/tidings-go/tidings/source"
 )
 

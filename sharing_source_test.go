@@ -15,7 +15,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
 	"github.com/tidings-go/tidings/source"
 )
 

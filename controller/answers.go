@@ -1,6 +1,6 @@
 package controller
 
-import "github.com/tidings-go/tidings/internal/written"
+import "github.com/tidings-go/tidings/internal/lead/written"
 
 // toAsk returns the next key that the server is to be asked about.
 func (b *barrier[T]) toAsk() (key string, ok bool) {

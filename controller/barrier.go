@@ -12,9 +12,9 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/queue"
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/slot"
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
 // echoKept is the least time for which an own write that shows is kept, so that its event is

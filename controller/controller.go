@@ -11,8 +11,8 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
-	"github.com/tidings-go/tidings/internal/histogram"
-	"github.com/tidings-go/tidings/internal/lograte"
+	"github.com/tidings-go/tidings/internal/see/histogram"
+	"github.com/tidings-go/tidings/internal/see/lograte"
 )
 
 // Errors of this package. Returned errors wrap them.

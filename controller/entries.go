@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings/controller/guard"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // phase is the state of an entry in a controller.

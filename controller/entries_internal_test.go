@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/queue"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 const entryOfTests = 7

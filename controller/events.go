@@ -6,8 +6,8 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/queue"
-	"github.com/tidings-go/tidings/internal/fielddiff"
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/lead/written"
+	"github.com/tidings-go/tidings/internal/see/fielddiff"
 )
 
 // changed queues the key of a changed object of the controller.

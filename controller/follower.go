@@ -14,10 +14,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/histogram"
-	"github.com/tidings-go/tidings/internal/inspect"
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/lead/written"
+	"github.com/tidings-go/tidings/internal/see/histogram"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -20,7 +20,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/queue"
-	"github.com/tidings-go/tidings/internal/logtable"
+	"github.com/tidings-go/tidings/internal/test/logtable"
 	"github.com/tidings-go/tidings/source"
 )
 

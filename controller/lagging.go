@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
 // lives records the objects that calls were made for, so that the end of each is one call (C6).

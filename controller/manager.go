@@ -14,7 +14,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/election"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // Runner is run by a [Manager]. A [Controller] is one.

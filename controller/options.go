@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/queue"
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -10,8 +10,8 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
-	"github.com/tidings-go/tidings/internal/dedup"
-	"github.com/tidings-go/tidings/internal/fielddiff"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
+	"github.com/tidings-go/tidings/internal/see/fielddiff"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // lead makes the group lead a controller as a whole, under a number. It returns the runner to run.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // TestS2_ADrainLeavesNoKeyBehind drains a slot before the caches show the writes of its calls, and drops

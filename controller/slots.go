@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/inspect"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
 )
 

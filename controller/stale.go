@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"maps"
 
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
 // checkStaleness finds the namespaces of informers that have received nothing for longer than

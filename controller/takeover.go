@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // makeUnit makes a controller, unless the server lacks a resource that it requires.

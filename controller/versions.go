@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/controller/guard"
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/slot"
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
 // noSlot is in place of a slot for controllers without slots.

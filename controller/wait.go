@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
 // broadcast wakes all goroutines that wait for a change.

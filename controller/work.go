@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/controller/internal/queue"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 const (

@@ -55,7 +55,7 @@
 //	    controller/guard does, before the write returns.
 //	 2. A read waits for the writes of the objects that it reads, one after the other, in the
 //	    informer that it reads from, which it finds as controller-runtime's cache does: by the kind
-//	    and the form of the object or list, and the namespace. Package internal/written decides
+//	    and the form of the object or list, and the namespace. Package internal/lead/written decides
 //	    whether an informer shows a write.
 //	 3. A write is forgotten when all informers of its resource show it. Informers that are made later
 //	    read the newest state of the server first, so that they show it.

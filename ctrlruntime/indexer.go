@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tidings-go/tidings/internal/metaindex"
+	"github.com/tidings-go/tidings/internal/engine/metaindex"
 )
 
 // OwnerField is a field for List of a cache of [NewCache] that needs no IndexField: the UIDs of

@@ -20,8 +20,8 @@ import (
 
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // ErrNoInformer is the error of WaitFor if the cache has no informer for the type, form and

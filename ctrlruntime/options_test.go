@@ -20,7 +20,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/ctrlruntime"
-	"github.com/tidings-go/tidings/internal/logtable"
+	"github.com/tidings-go/tidings/internal/test/logtable"
 )
 
 // newInformerFunc is the option NewInformer.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/fielddiff"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/fielddiff"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 const (

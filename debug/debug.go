@@ -14,8 +14,8 @@ import (
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/flight"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/footprint"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/footprint"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/shard"
 )
 

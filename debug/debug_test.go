@@ -18,8 +18,8 @@ import (
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 const configMaps, someKey = "/informer?name=configmaps.v1", "/key?key=a/c0"

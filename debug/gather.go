@@ -11,7 +11,7 @@ import (
 	"github.com/tidings-go/tidings/controller/election"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // informer is an informer, under a name that is unique among the informers of the pages.

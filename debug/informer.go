@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/footprint"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/footprint"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // listedKeys bounds the keys of a page.

@@ -39,6 +39,6 @@
 //
 // # Memory
 //
-// [Options.MaxBytes], counted as in package internal/tape, and one frame. While a recording is
+// [Options.MaxBytes], counted as in package internal/engine/tape, and one frame. While a recording is
 // written, its records stay in memory, and informers write to new memory.
 package flight

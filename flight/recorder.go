@@ -11,8 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/fieldpath"
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/decode/fieldpath"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 )
 
 // Options configure a [Recorder]. The zero value is ready.

@@ -3,7 +3,7 @@ package health
 import (
 	"time"
 
-	"github.com/tidings-go/tidings/internal/histogram"
+	"github.com/tidings-go/tidings/internal/see/histogram"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -22,8 +22,8 @@ import (
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/histogram"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/histogram"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 var all = Options{ControllerRuntime: true, ClientGo: true}

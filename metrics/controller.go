@@ -6,7 +6,7 @@ import (
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // controllerFamilies are the metrics of controllers.

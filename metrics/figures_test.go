@@ -13,7 +13,7 @@ import (
 	"github.com/tidings-go/tidings/controller/election"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/histogram"
+	"github.com/tidings-go/tidings/internal/see/histogram"
 	"github.com/tidings-go/tidings/shard"
 )
 

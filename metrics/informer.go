@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // informerFamilies are the metrics of informers and of their handlers.

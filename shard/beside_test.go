@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // TestS1_AMapThatSomebodyEmpties is a map that was deleted: all join anew, and make another one.

@@ -13,7 +13,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // TestS1_BusyControllersKeepTheirSlots has two replicas by UID, one a fifth faster than the other. All

@@ -8,8 +8,8 @@ import (
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 func TestS1_ControllersShareKeys(t *testing.T) {

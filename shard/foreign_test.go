@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease/leasetest"
+	"github.com/tidings-go/tidings/internal/lead/lease/leasetest"
 )
 
 // foreign creates the Lease of an election with the name of the group.

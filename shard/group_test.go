@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 func TestS1_MembersShareAllSlots(t *testing.T) {

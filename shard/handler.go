@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/tidings-go/tidings/controller/guard"
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // Set is a set of entries: slots below [Count], and controllers that are led as a whole from Count

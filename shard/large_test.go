@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // largeReplicas is the number of replicas of a Deployment. A quarter of them is replaced at a

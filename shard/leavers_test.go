@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // TestS4_ALeaverAfterAHandOverThatFailed: slots of a were shut and opened again, as c joined. Then a

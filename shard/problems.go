@@ -9,7 +9,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 

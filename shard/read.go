@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // ErrNoGroup is returned if a group has no Lease.

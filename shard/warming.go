@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 

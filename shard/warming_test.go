@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // TestS3_ASlotThatCannotBeFilledHoldsUpNoOther: no member can list the objects of slot 7 any more, as when

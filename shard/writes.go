@@ -14,8 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 

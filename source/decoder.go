@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsjson "sigs.k8s.io/json"
 
-	"github.com/tidings-go/tidings/internal/dedup"
-	"github.com/tidings-go/tidings/internal/fieldpath"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
+	"github.com/tidings-go/tidings/internal/decode/fieldpath"
 )
 
 const (

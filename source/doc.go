@@ -35,7 +35,7 @@
 //     Events that came before it are yielded first.
 //
 //  7. Objects share in memory the parts that they have in common: see package
-//     [github.com/tidings-go/tidings/internal/dedup]. Transport.Sharing limits that, and
+//     [github.com/tidings-go/tidings/internal/decode/dedup]. Transport.Sharing limits that, and
 //     DecodingStats count it.
 //
 //  8. The name and the scope of a resource that are not given are asked for when a request needs

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings/internal/served"
+	"github.com/tidings-go/tidings/internal/engine/served"
 )
 
 // Errors of a request, before the server has answered it.

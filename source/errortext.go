@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsjson "sigs.k8s.io/json"
 
-	"github.com/tidings-go/tidings/internal/fieldpath"
+	"github.com/tidings-go/tidings/internal/decode/fieldpath"
 )
 
 // This file bounds how much errors repeat of an answer: the texts of its Status, up to a

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tidings-go/tidings/internal/wire"
+	"github.com/tidings-go/tidings/internal/decode/wire"
 )
 
 // jsonList is a list whose items are still encoded.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 )
 
 // ReplayOptions configure the replay of a recording. The zero value plays it as fast as it was

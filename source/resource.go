@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tidings-go/tidings/internal/dedup"
-	"github.com/tidings-go/tidings/internal/served"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
+	"github.com/tidings-go/tidings/internal/engine/served"
 )
 
 // Scope is the scope of a resource: whether its objects have a namespace.

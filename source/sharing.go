@@ -3,7 +3,7 @@ package source
 import (
 	"cmp"
 
-	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
 )
 
 // Sharing selects the parts of decoded objects that are shared in memory. The values of objects

@@ -77,5 +77,5 @@
 //
 // The record, and when a Lease may be taken, are those of client-go v0.37.1, packages
 // tools/leaderelection and tools/leaderelection/resourcelock. Requests, watch, renewals and fence are
-// those of internal/lease, which groups of shards use too.
+// those of internal/lead/lease, which groups of shards use too.
 package election

@@ -8,7 +8,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/logtable"
+	"github.com/tidings-go/tidings/internal/test/logtable"
 )
 
 // TestLogs makes electors log each line of docs/logs.md, and no other: one whose requests fail for a

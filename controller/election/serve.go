@@ -9,7 +9,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // serve calls lead for a term, renews it until lead has returned, and releases it. It reports

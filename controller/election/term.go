@@ -5,7 +5,7 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // Term is a time during which its holder may write: from the success that won it to the fence. A

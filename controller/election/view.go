@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // view is the Lease as it was last observed: in a list, an event, or the answer to a request.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/internal/served"
+	"github.com/tidings-go/tidings/internal/engine/served"
 )
 
 const (

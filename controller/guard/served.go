@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/internal/served"
+	"github.com/tidings-go/tidings/internal/engine/served"
 )
 
 // ask sends a request of the guard. An answer that refuses it counts if it is a Status.

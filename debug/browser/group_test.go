@@ -16,7 +16,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/debug"
-	"github.com/tidings-go/tidings/internal/lease/leasetest"
+	"github.com/tidings-go/tidings/internal/lead/lease/leasetest"
 	"github.com/tidings-go/tidings/shard"
 )
 

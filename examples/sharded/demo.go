@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/replicas"
+	"github.com/tidings-go/tidings/internal/test/replicas"
 )
 
 // demo is three replicas beside a server.

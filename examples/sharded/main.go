@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/examples/command"
-	"github.com/tidings-go/tidings/internal/replicas"
+	"github.com/tidings-go/tidings/internal/test/replicas"
 )
 
 // flags are the command line.

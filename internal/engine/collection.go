@@ -7,10 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/fanout"
-	"github.com/tidings-go/tidings/internal/histogram"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/see/histogram"
 	"github.com/tidings-go/tidings/store"
 )
 

@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/change"
+	"github.com/tidings-go/tidings/internal/engine/change"
 	"github.com/tidings-go/tidings/store"
 )
 

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/engine/reflector"
 	"github.com/tidings-go/tidings/source"
 )
 

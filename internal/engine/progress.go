@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/engine/delta"
 )
 
 // progress knows which version each partition of a collection has reached, and wakes the waits

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/fanout"
-	"github.com/tidings-go/tidings/internal/reflector"
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
+	"github.com/tidings-go/tidings/internal/engine/reflector"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
 )
 
 // ResyncRule replaces the rule by which handlers with a ResyncPeriod are resynced: a

@@ -3,8 +3,8 @@ package engine
 import (
 	"errors"
 
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
 )
 
 // Subscription is a *fanout.Subscription[T] without its type parameter.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/fanout"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // Keys yields the keys of the cached objects, in ascending order.

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/engine/delta"
 	"github.com/tidings-go/tidings/source"
 )
 

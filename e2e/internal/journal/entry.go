@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // Kind is the kind of an [Entry].

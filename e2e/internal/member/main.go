@@ -23,7 +23,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/e2e/internal/journal"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard"
 )
 

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/seeds"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/test/seeds"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 

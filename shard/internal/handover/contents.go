@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // Map is the contents of a map: an entry for each slot, then one for each controller. The name of a

@@ -25,7 +25,7 @@ import (
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/flight"
-	"github.com/tidings-go/tidings/internal/replicas"
+	"github.com/tidings-go/tidings/internal/test/replicas"
 )
 
 const (

@@ -17,7 +17,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/debug"
-	"github.com/tidings-go/tidings/internal/replicas"
+	"github.com/tidings-go/tidings/internal/test/replicas"
 	"github.com/tidings-go/tidings/shard"
 )
 

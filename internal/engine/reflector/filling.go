@@ -1,0 +1,307 @@
+package reflector
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+)
+
+var (
+	// errSlotsCame is a list or a watch that began before slots came, so that it may lack their
+	// objects.
+	errSlotsCame = errors.New("slots came after the list or the watch had begun")
+	// errOlderList is a list of slots before the version that the watch had reached when it was
+	// asked for.
+	errOlderList = tornError("the server listed an older state than the watch has reached")
+	// errNeedless ends the list of slots: Run has handed on a list with their objects, or that the
+	// server has no such resource, or the slots have gone.
+	errNeedless = errors.New("the list of slots is not needed any more")
+)
+
+// filling gets the objects of the slots that are held: by a list of Run, or by a list of these slots
+// beside the watch, on the goroutine of run. Each held slot is in one state:
+//
+//	state     event                                        next state
+//	lacking   a list of it begins                          listing
+//	listing   the list is handed on                        filled
+//	listing   the list fails                               lacking, and is listed again after a wait
+//	lacking   a list of Run that began after it came       filled
+//	listing   a list of Run that began after it came       filled
+//	any       it goes                                      not held
+//	not held  it comes                                     lacking
+//
+// Before the first list of Run, that list alone can fill a slot. The watch brings the changes of a slot
+// in every state.
+type filling[T any] struct {
+	r *Reflector[T]
+
+	mu      sync.Mutex    // guards the rest, and comes after Reflector.handingOn
+	changed chan struct{} // closed at the next change of the rest; nil if nobody waits for it
+	ended   bool          // Run has ended
+	lists   runLists
+	filled  slot.Set // by lists; it may have slots that are not held
+
+	// The running list of slots: wanted are its slots without those that have gone since it began,
+	// changes the versions of the objects that the watch has brought or ended since, by key. cancel
+	// ends it, and is nil between lists.
+	wanted  slot.Set
+	changes map[string]string
+	cancel  context.CancelCauseFunc
+	counted int // its objects that health counts; only run uses it
+
+	failures int    // of lists of slots, in a row
+	reported uint64 // failures that Merge returns
+	err      error  // the last failure; nil after a list
+	// listDue demands a list of Run: that of slots was older than the reached version.
+	listDue bool
+
+	// newerUntil is the version of a list of slots that the watch has not reached, "" if it has. Until
+	// then newer maps the keys of its objects to their versions, if the cached ones may have none, so
+	// that the queue cannot tell a state from an older one.
+	newerUntil string
+	newer      map[string]string
+}
+
+// runLists says which lists Run has handed on.
+type runLists uint8
+
+const (
+	noList   runLists = iota // none: the first one will have the objects of all slots
+	hasList                  // the objects of slots that come are to be listed
+	isAbsent                 // the server has no such resource
+)
+
+// wakeLocked wakes everything that waits for a change.
+func (f *filling[T]) wakeLocked() {
+	if f.changed != nil {
+		close(f.changed)
+		f.changed = nil
+	}
+}
+
+// awaitLocked waits for a change, or for the end of ctx. The lock is free meanwhile.
+func (f *filling[T]) awaitLocked(ctx context.Context) {
+	if f.changed == nil {
+		f.changed = make(chan struct{})
+	}
+	changed := f.changed
+	f.mu.Unlock()
+	defer f.mu.Lock()
+	select {
+	case <-changed:
+	case <-ctx.Done():
+	}
+}
+
+// lackingLocked returns the slots that are held and not filled. The objects of one namespace are in one
+// slot, by namespace.
+func (f *filling[T]) lackingLocked() slot.Set {
+	if f.lists != hasList {
+		return slot.Set{}
+	}
+	lacking := f.r.held().Minus(f.filled)
+	namespace := strings.TrimSuffix(f.r.o.Partition, "/")
+	if namespace != "" && f.r.o.Slots.Key() == slot.Namespace {
+		lacking = lacking.And(slot.Of(slot.Namespace.Of("", namespace)))
+	}
+	return lacking
+}
+
+// lacking returns the number of held slots whose objects are not listed yet.
+func (f *filling[T]) lacking() int {
+	if f.r.o.Slots == nil {
+		return 0
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.lackingLocked().Len()
+}
+
+// Merge waits until the queue has the objects of slots that were added to the Holding. They are listed
+// beside the watch. Before the first list, which has them too, Merge does not wait. When ctx ends, only
+// the wait ends: the list is made again until it succeeds, the slots have gone or Run has ended.
+// Merge returns a failure that the next list is unlikely to mend, or the eighth in a row.
+func (r *Reflector[T]) Merge(ctx context.Context, slots slot.Set) error {
+	f := &r.filling
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.wakeLocked() // run does not know of slots that come
+	for reported := f.reported; !f.ended; f.awaitLocked(ctx) {
+		needed := f.lackingLocked()
+		if r.o.Resumes && f.lists == noList {
+			needed = r.held()
+		}
+		switch {
+		case needed.And(slots).IsEmpty():
+			return nil
+		case f.reported > reported:
+			return f.err
+		case ctx.Err() != nil && f.err != nil:
+			return fmt.Errorf("%w (%w)", context.Cause(ctx), f.err)
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Leave returns when the events that were decoded before are handed on. Those of slots that have gone
+// by now, which these must be, are not handed on afterwards. An error is that of the context.
+func (r *Reflector[T]) Leave(ctx context.Context, slots slot.Set) error {
+	if err := r.handingOn.acquire(ctx); err != nil {
+		return err
+	}
+	defer r.handingOn.release()
+	f := &r.filling
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.filled = f.filled.Minus(slots)
+	if f.wanted = f.wanted.Minus(slots); f.cancel != nil && f.wanted.IsEmpty() {
+		f.cancel(errNeedless)
+	}
+	f.wakeLocked()
+	return nil
+}
+
+// listed records that Run has handed on a list with the objects of the held slots, or that the server
+// has no such resource: then slots that come need no list.
+func (f *filling[T]) listed(held slot.Set, lists runLists) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lists, f.filled, f.listDue = lists, held, false
+	f.failures, f.err = 0, nil
+	f.newer, f.newerUntil = nil, ""
+	if f.cancel != nil {
+		f.cancel(errNeedless)
+	}
+	f.wakeLocked()
+}
+
+// needsList reports whether a list of Run is demanded.
+func (f *filling[T]) needsList() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.listDue
+}
+
+// hasNewer reports whether a list of slots was handed on that is later than a version.
+func (f *filling[T]) hasNewer(version string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	order, ok := delta.CompareDecimal(version, f.newerUntil)
+	return ok && order < 0
+}
+
+// note notes the changes of a watch, up to a version, for the lists of slots, and returns them without
+// those that a list of slots has overtaken.
+func (f *filling[T]) note(changes []delta.Event[T], version string) []delta.Event[T] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.newer != nil {
+		changes = slices.DeleteFunc(changes, func(e delta.Event[T]) bool {
+			newer, ok := f.newer[e.Key]
+			return ok && f.r.history.isOlder(e.Version, newer)
+		})
+	}
+	if order, ok := delta.CompareDecimal(version, f.newerUntil); ok && order >= 0 {
+		f.newer, f.newerUntil = nil, ""
+	}
+	if f.changes != nil {
+		for _, e := range changes {
+			f.changes[e.Key] = e.Version
+		}
+	}
+	return changes
+}
+
+// start starts run. stop ends it, and returns when it hands on nothing more.
+func (f *filling[T]) start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	f.r.o.Go(func() {
+		defer close(ended)
+		f.run(ctx)
+	})
+	return func() {
+		cancel()
+		<-ended
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.ended = true
+		f.wakeLocked()
+	}
+}
+
+// run lists the slots that come, one list after the other, until ctx ends.
+func (f *filling[T]) run(ctx context.Context) {
+	for {
+		running, slots := f.begin(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		err := f.fill(running, slots)
+		if wait := f.finish(running, err); wait > 0 {
+			sleep(ctx, wait) //nolint:errcheck // begin sees its end
+		}
+	}
+}
+
+// sleep waits, or returns why ctx has ended.
+func sleep(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// begin waits for slots that are lacking, and returns them with the context of their list.
+func (f *filling[T]) begin(ctx context.Context) (running context.Context, slots slot.Set) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for ; ctx.Err() == nil; f.awaitLocked(ctx) {
+		if slots = f.lackingLocked(); !slots.IsEmpty() && !f.listDue {
+			running, f.cancel = context.WithCancelCause(ctx)
+			f.wanted, f.changes = slots, map[string]string{}
+			return running, slots
+		}
+	}
+	return nil, slot.Set{}
+}
+
+// finish records the end of a list of slots, and returns how long to wait before the next one.
+func (f *filling[T]) finish(running context.Context, err error) (wait time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	defer f.wakeLocked()
+	over := context.Cause(running) // before cancel; nil unless something has ended the list
+	f.cancel(nil)
+	f.cancel, f.wanted, f.changes = nil, slot.Set{}, nil
+	switch {
+	case over != nil: // by Run, or it is needless
+	case err == nil:
+		f.failures, f.err = 0, nil
+	case errors.Is(err, errOlderList):
+		f.err, f.listDue = err, true
+		f.r.noteError(err)
+		f.r.endWatch(errOlderList)
+	default:
+		end := classify(err, false)
+		if f.failures++; !end.transient || end.silent || f.failures >= pageTries {
+			f.reported++
+		}
+		wait, f.err = f.r.waitAfter(err, end, f.failures)
+		f.r.recorder.slotsFailed(f.failures, f.err, time.Now().Add(wait))
+	}
+	return wait
+}
