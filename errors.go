@@ -100,3 +100,7 @@ func (e *NotSyncedError) Unwrap() []error {
 	}
 	return causes
 }
+
+func badOption(field string, value any, remedy string) error {
+	return fmt.Errorf("%s is %v: %s", field, value, remedy)
+}

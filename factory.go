@@ -332,3 +332,14 @@ func (f *Factory) forgetLocked(s *shared) {
 		f.leaving = append(f.leaving, s.collection.Life())
 	}
 }
+
+// check returns an error that names the first option that cannot be used.
+func (o FactoryOptions) check() error {
+	if err := checkNamespaces(o.Namespaces); err != nil {
+		return fmt.Errorf("FactoryOptions.Namespaces: %w", err)
+	}
+	if o.StopGrace < 0 {
+		return badOption("FactoryOptions.StopGrace", o.StopGrace, "give a duration, or 0 for 10 s")
+	}
+	return o.Transport.Check("FactoryOptions.Transport")
+}

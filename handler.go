@@ -2,8 +2,10 @@ package tidings
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/tidings-go/tidings/internal/engine"
 	"github.com/tidings-go/tidings/internal/engine/fanout"
 )
 
@@ -108,6 +110,56 @@ func checkHandler[T Object](h Handler[T]) error {
 			return errNilHandler
 		}
 		return checkHandler[T](*h)
+	}
+	return nil
+}
+
+// Registration is a handler's place in an informer. It may be compared.
+type Registration struct {
+	subscription engine.Subscription
+	unlist       func() // takes it off its handle
+}
+
+// Name returns the name of the handler.
+func (r *Registration) Name() string { return r.subscription.Name() }
+
+// Remove ends the calls of the handler: the one that is running may finish, none
+// follows. It does not wait and may be called from the handler itself, and more
+// than once.
+func (r *Registration) Remove() {
+	r.subscription.Remove()
+	r.unlist()
+}
+
+// Done is closed when no call of the handler is running or will follow, after
+// Remove or after the informer has stopped.
+func (r *Registration) Done() <-chan struct{} { return r.subscription.Done() }
+
+// Synced is closed when the informer is synced and the handler has returned from
+// every add of its initial set.
+func (r *Registration) Synced() <-chan struct{} { return r.subscription.Synced() }
+
+// HasSynced reports whether Synced is closed.
+func (r *Registration) HasSynced() bool { return r.subscription.HasSynced() }
+
+// Health returns the health of the handler.
+func (r *Registration) Health() HandlerHealth { return engine.HandlerHealth(r.subscription) }
+
+// leastResync is the least period of resyncs. A shorter one keeps the processor busy.
+const leastResync = time.Millisecond
+
+// check returns an error that names the first option that cannot be used.
+func (o HandlerOptions) check() error {
+	switch {
+	case o.Resync < 0 || o.Resync > 0 && o.Resync < leastResync:
+		return badOption("HandlerOptions.Resync", o.Resync,
+			fmt.Sprintf("give %v or more, or 0 for none", leastResync))
+	case o.Limit < 0:
+		return badOption("HandlerOptions.Limit", o.Limit,
+			"give a number of notifications, or 0 for the default")
+	case o.Policy > PolicyUnbounded:
+		return badOption("HandlerOptions.Policy", uint8(o.Policy),
+			"use one of PolicyConflateUpdates, PolicyConflateState, PolicyBlock and PolicyUnbounded")
 	}
 	return nil
 }

@@ -324,8 +324,8 @@ func (b *bubble) run(d time.Duration, run func(ctx context.Context) error) {
 	}
 }
 
-// refused turns a panic of a test's helper, which has no error to return, into one.
-func refused(f func()) (err error) {
+// panicOf turns a panic of a test's helper, which has no error to return, into one.
+func panicOf(f func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)

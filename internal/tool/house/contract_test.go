@@ -18,13 +18,13 @@ var (
 )
 
 // properties returns the numbers that the names of tests carry, as in P05; true for those
-// of a test over HTTP: in the root package, or in the suite.
+// of a test over HTTP: in contract, or in the suite.
 func properties(t *testing.T) map[string]bool {
 	found := map[string]bool{}
 	walk(t, "_test.go", func(name string) {
 		for _, match := range contractTest.FindAllStringSubmatch(readFile(t, name), -1) {
 			for property := range strings.SplitSeq(strings.TrimSuffix(match[1], "_"), "_") {
-				found[property] = found[property] || path.Dir(name) == "."
+				found[property] = found[property] || path.Dir(name) == "contract"
 			}
 		}
 	})

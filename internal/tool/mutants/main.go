@@ -65,7 +65,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	o := options{
-		dir: ".", suites: []string{".", "tidingstest", "clientgo/cache"}, parallel: runtime.NumCPU(),
+		dir: ".", suites: []string{"contract", "tidingstest", "clientgo/cache"}, parallel: runtime.NumCPU(),
 		slack: 5 * time.Second, known: "internal/tool/mutants/survivors.json",
 	}
 	packages := flag.String("packages", strings.Join([]string{
