@@ -19,8 +19,8 @@ import (
 	fieldselector "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/tidings-go/tidings/internal/engine/tape"
 	"github.com/tidings-go/tidings/internal/engine/served"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 )
 
 const (

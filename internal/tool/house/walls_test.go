@@ -46,7 +46,7 @@ var (
 			tests:  []string{"*"},
 		},
 		"internal/decode/fieldpath": {},
-		"internal/engine/served":      {others: []string{"k8s.io/apimachinery"}, tests: []string{"internal/engine/served"}},
+		"internal/engine/served":    {others: []string{"k8s.io/apimachinery"}, tests: []string{"internal/engine/served"}},
 		"internal/decode/wire":      {},
 		"internal/engine/metaindex": {
 			rooms:  []string{"store"},
