@@ -14,7 +14,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/election"
-	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // Runner is run by a [Manager]. A [Controller] is one.
@@ -238,7 +237,7 @@ func (m *Manager) run(ctx context.Context) error {
 			return err
 		}
 	}
-	release := inspect.Hold(m.factory)
+	release := m.factory.Inspect().Hold()
 	if err := m.factory.Start(m.informers); err != nil {
 		release()
 		if ctx.Err() != nil && errors.Is(err, tidings.ErrStopped) {

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // makeUnit makes a controller, unless the server lacks a resource that it requires.
@@ -65,7 +63,7 @@ func isNil(r Runner) bool {
 // it; "" if it serves all.
 func (m *Manager) missing(ctx context.Context, all []schema.GroupVersionResource) string {
 	for _, gvr := range all {
-		if err := inspect.Served(ctx, m.factory, gvr); err != nil {
+		if err := m.factory.Inspect().Served(ctx, gvr); err != nil {
 			return err.Error()
 		}
 	}

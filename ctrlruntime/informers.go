@@ -28,8 +28,8 @@ import (
 // namespace of the object.
 var ErrNoInformer = errors.New("the cache has no informer of it: read it once, or watch it")
 
-// Informers returns the informers of a cache of [NewCache], nil for any other cache. Both
-// metrics.Collector.Add and the option DropIns of package debug accept the result.
+// Informers returns the informers of a cache of [NewCache], nil for any other cache. The
+// method Add of metrics.Collector and of debug.Handler accepts the result.
 func Informers(c cache.Cache) *InformerSet {
 	if w, ok := c.(*wrapper); ok {
 		return w.informers

@@ -40,16 +40,15 @@ type GroupFigures struct {
 // maxOdd bounds the rows of slots on a page.
 const maxOdd = 32
 
-func groupRow(g Group) GroupRow {
-	h := g.Health()
+func groupRow(h shard.Health) GroupRow {
 	return GroupRow{h, text(h.Map), text(h.Polling), text(h.LastError)}
 }
 
 func (h *Handler) groupPage(r *http.Request) (any, error) {
 	name := r.FormValue("name")
 	var names []string
-	for _, g := range h.o.Groups {
-		row := groupRow(g)
+	for _, g := range h.figures().Groups {
+		row := groupRow(g.Health)
 		if row.Lease != name {
 			names = append(names, row.Lease)
 			continue

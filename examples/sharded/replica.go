@@ -84,14 +84,11 @@ func (r *replica) Run(ctx context.Context, serve func(http.Handler)) error {
 	if err != nil {
 		return err
 	}
-	pages, err := debug.New(debug.Options{
-		Factories: []*tidings.Factory{r.factory}, Managers: []*controller.Manager{r.manager},
-		Groups: []debug.Group{group},
-	})
-	if err != nil {
+	pages := debug.New(debug.Options{})
+	defer pages.Close()
+	if err := pages.Add(r.factory, r.manager, group); err != nil {
 		return err
 	}
-	defer pages.Close()
 	numbers, err := r.metrics(group)
 	if err != nil {
 		return err

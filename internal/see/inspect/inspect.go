@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -62,13 +63,22 @@ type Informer interface {
 	Turns() (applied, transformed uint64)
 }
 
+// Factory is a factory of informers. Its methods may be called from any goroutine.
+type Factory interface {
+	// Views returns the views of its informers, in the order in which they were asked for.
+	Views() []View
+	// Hold counts a manager that runs on it. release reports whether it was the last one: that one
+	// stops the informers.
+	Hold() (release func() bool)
+	// Served returns nil if its server serves a resource, and otherwise why not.
+	Served(ctx context.Context, gvr schema.GroupVersionResource) error
+}
+
 // Of returns the inspection of a *tidings.Informer, which must not have been released.
-var Of func(informer any) (Informer, error)
-
-// Hold counts a manager that runs on a *tidings.Factory. release reports whether it was the last one: that
-// one stops the informers.
-var Hold func(factory any) (release func() (last bool))
-
-// Served returns nil if the server of a *tidings.Factory serves a resource, and otherwise why
-// not.
-var Served func(ctx context.Context, factory any, gvr schema.GroupVersionResource) error
+func Of(informer any) (Informer, error) {
+	i, ok := informer.(interface{ Inspect() (Informer, error) })
+	if !ok {
+		return nil, fmt.Errorf("tidings: %T is no *tidings.Informer", informer)
+	}
+	return i.Inspect()
+}

@@ -63,16 +63,18 @@ func ViewsOf(of any) (views []View, ok bool) {
 		return nil, false
 	}
 	switch of := of.(type) {
+	case interface{ Inspect() (Informer, error) }: // a *tidings.Informer
+		i, err := of.Inspect()
+		if err != nil {
+			return nil, true // it was released
+		}
+		return []View{i}, true
+	case interface{ Inspect() Factory }: // a *tidings.Factory
+		return of.Inspect().Views(), true
 	case interface{ Inspect() []View }: // a drop-in
 		return of.Inspect(), true
 	case interface{ Inspect() View }:
 		return []View{of.Inspect()}, true
 	}
-	if Views == nil {
-		return nil, false // the program has no package tidings
-	}
-	return Views(of)
+	return nil, false
 }
-
-// Views is ViewsOf for a *tidings.Factory and a *tidings.Informer.
-var Views func(of any) (views []View, ok bool)

@@ -306,13 +306,11 @@ func inspect(
 	defer cancel()
 	o.print(factory.WaitForSync(soon))
 	health, _ := cache.HealthOf(informer)
-	handler, err := debug.New(debug.Options{
-		Factories: []*tidings.Factory{factory}, DropIns: []any{informer.GetStore()}, Bodies: true,
-	})
-	if err != nil {
+	handler := debug.New(debug.Options{Bodies: true})
+	defer handler.Close()
+	if err := handler.Add(factory, informer.GetStore()); err != nil {
 		panic(err)
 	}
-	defer handler.Close()
 	for _, path := range []string{
 		"/", "/informer?name=secrets.v1", "/informer?name=" + url.QueryEscape(health.Name), "/key?key=default/a",
 	} {

@@ -132,10 +132,17 @@ var (
 			rooms: []string{"internal/engine/slot", "shard/internal/handover"},
 			tests: []string{"internal/test/seeds", "pgregory.net/rapid"},
 		},
+		"internal/see/gather": {
+			rooms: []string{
+				"health", "controller", "controller/election", "controller/guard", "internal/see/inspect",
+				"shard", "source",
+			},
+			tests: []string{"*"},
+		},
 		"metrics": {
 			rooms: []string{
 				"health", "controller", "controller/election", "controller/guard", "internal/see/footprint",
-				"internal/see/histogram", "internal/see/inspect", "shard",
+				"internal/see/gather", "internal/see/histogram", "internal/see/inspect", "shard",
 			},
 			others: []string{"github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_model"},
 			tests:  []string{"*"},
@@ -149,7 +156,7 @@ var (
 			rooms: []string{
 				".", "controller", "controller/election", "controller/guard", "flight", "health", "source",
 				"internal/decode/dedup", "internal/see/fielddiff", "internal/decode/fieldpath", "internal/see/footprint",
-				"internal/see/inspect", "shard",
+				"internal/see/gather", "internal/see/inspect", "shard",
 			},
 			others: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/structured-merge-diff/v6/fieldpath", "sigs.k8s.io/yaml"},
 			tests:  []string{"*"},

@@ -12,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/controller"
@@ -132,10 +131,7 @@ func (o replicaOptions) run(ctx context.Context, logger *slog.Logger, out io.Wri
 	if err != nil {
 		return err
 	}
-	pages, stop, err := servePages(anyPort, debug.Options{
-		Factories: []*tidings.Factory{factory}, Managers: []*controller.Manager{manager},
-		Groups: []debug.Group{group}, Bodies: true,
-	})
+	pages, stop, err := servePages(anyPort, debug.Options{Bodies: true}, factory, manager, group)
 	if err != nil {
 		return err
 	}

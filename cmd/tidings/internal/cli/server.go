@@ -185,11 +185,11 @@ func cannotServePages(address string, err error) error {
 		"address with --page, such as %s", address, err, anyPort), err)
 }
 
-// servePages serves the pages of package debug at the address of the flag --page, until stop is
+// servePages serves pages of sources at the address of the flag --page, until stop is
 // called.
-func servePages(address string, o debug.Options) (url string, stop func(), err error) {
-	pages, err := debug.New(o)
-	if err != nil {
+func servePages(address string, o debug.Options, sources ...any) (url string, stop func(), err error) {
+	pages := debug.New(o)
+	if err := pages.Add(sources...); err != nil {
 		return "", nil, err
 	}
 	listener, err := net.Listen("tcp", address)
