@@ -154,7 +154,7 @@ func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (engine.Subscr
 		deliver = c.o.mutations.watchHandler(o.Name, deliver)
 	}
 	subscription, err := c.Subscribe(deliver, false, fanout.SubscriptionOptions{
-		Name: o.Name, Policy: fanout.Policy(o.Policy), Limit: o.Limit,
+		Name: o.Name, Policy: o.Policy, Limit: o.Limit,
 		ResyncPeriod: o.Resync, ResyncOffset: spread(o.Resync),
 		IsolatePanics: o.IsolatePanics, OnPanic: logPanic(c.log),
 	})

@@ -47,25 +47,22 @@ func (f Funcs[T]) Handle(e Event[T]) {
 }
 
 // Policy decides about the backlog of a handler that falls behind.
-type Policy fanout.Policy
+type Policy = fanout.Policy
 
 const (
 	// PolicyConflateUpdates folds, in a backlog beyond its limit, consecutive updates of one
 	// incarnation of an object into one: Old is the state that the handler saw last. Every
 	// add and every delete stays. It is the default.
-	PolicyConflateUpdates = Policy(fanout.ConflateUpdates)
+	PolicyConflateUpdates = fanout.ConflateUpdates
 	// PolicyConflateState keeps, in a backlog beyond its limit, at most one notification for each
 	// key. Objects that came and went unseen are left out, and counted.
-	PolicyConflateState = Policy(fanout.ConflateState)
+	PolicyConflateState = fanout.ConflateState
 	// PolicyBlock stops the cache and every other handler while the handler is at its limit. It
 	// is dangerous.
-	PolicyBlock = Policy(fanout.Block)
+	PolicyBlock = fanout.Block
 	// PolicyUnbounded keeps everything, whatever memory it takes.
-	PolicyUnbounded = Policy(fanout.Unbounded)
+	PolicyUnbounded = fanout.Unbounded
 )
-
-// String returns the name of the policy.
-func (p Policy) String() string { return fanout.Policy(p).String() }
 
 // HandlerOptions are the choices of one handler. The zero value is ready.
 type HandlerOptions struct {
