@@ -47,8 +47,7 @@
 //     one history.
 //  10. A review of access is answered from the rights of the users, and not stored.
 //  11. The faults of a request are chosen when it arrives, those of older injections first. The
-//     answer passes through their stages, a frame at a time. [ParseFault] parses a fault and its
-//     match.
+//     answer passes through their stages, a frame at a time.
 //  12. A request whose parameter timeout ends while it waits for a fault is answered with 504. It
 //     is not carried out unless it was carried out before.
 //  13. A binding and an eviction change a pod and are not stored. An eviction ignores disruption

@@ -29,13 +29,12 @@ const anyPort = "127.0.0.1:0"
 // over TLS, since clients send tokens over TLS only.
 type server struct {
 	*apisim.Server
-	users      []apisim.User       // none: every client has all rights
-	authority  []byte              // of the certificate, in PEM; nil without TLS
-	url        string              // the address
-	local      string              // the address for this machine
-	kubeconfig string              // the path of the file
-	temporary  string              // the directory of a temporary kubeconfig
-	injected   []*apisim.Injection // in the order of the flags
+	users      []apisim.User // none: every client has all rights
+	authority  []byte        // of the certificate, in PEM; nil without TLS
+	url        string        // the address
+	local      string        // the address for this machine
+	kubeconfig string        // the path of the file
+	temporary  string        // the directory of a temporary kubeconfig
 }
 
 func addServer(cmd *cobra.Command, listen, kubeconfig *string) {
