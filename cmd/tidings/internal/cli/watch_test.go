@@ -257,7 +257,7 @@ func TestWatchUntilTheTimeIsOver(t *testing.T) {
 	}
 
 	server.create(&corev1.Secret{ObjectMeta: meta("login"), Data: map[string][]byte{"password": []byte("hunter2")}})
-	s = start(t, watchArgs(t, server.url, "secrets", "--until", "jsonpath={.data.password}==3", "--timeout", "1s")...)
+	s = start(t, watchArgs(t, server.url, "secrets", "--until", "jsonpath={.data.password}=3", "--timeout", "1s")...)
 	s.expect(t, 1, "1 of 1 object does not meet it: secret shop/login (hidden)\n")
 	if strings.Contains(s.err.String(), "aHVudGVy") {
 		t.Errorf("the data is shown: %s", s.err)
