@@ -106,7 +106,7 @@ func TestAReadOfAMissingLeaseKeepsTheVersion(t *testing.T) {
 		version := func() string {
 			a.Group.mu.Lock()
 			defer a.Group.mu.Unlock()
-			return a.view.version
+			return a.view.Newest()
 		}
 		before := version()
 		if err := a.read(w.Context(), "rollout.nobody-1"); err != nil {

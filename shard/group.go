@@ -93,6 +93,7 @@ func newObserver(config *rest.Config, o Options, timeout time.Duration) (*Group,
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
 		view: view{members: map[handover.ID]*observed{}},
 	}
+	g.view.Put = g.putLocked
 	g.start()
 	g.client, err = lease.NewClient(config, o.Namespace, lease.Selection{
 		Parameter: "labelSelector", Value: groupLabel + "=" + o.Name, Name: o.Name,
@@ -277,7 +278,7 @@ func (g *Group) holder(m *membership) *lease.Holder {
 			if lease.HolderOf(l) != string(m.id) {
 				return nil, false
 			}
-			before = sending{l.ResourceVersion, g.view.version}
+			before = sending{l.ResourceVersion, g.view.Newest()}
 			return l.DeepCopy(), true
 		},
 		Observe: func(l *coordinationv1.Lease) { g.wrote(l, before) },

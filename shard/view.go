@@ -52,7 +52,7 @@ type entryTimes struct {
 
 // view is the last observed state of the group's Leases.
 type view struct {
-	version  string // the newest version of all Leases
+	lease.View
 	followed string // that of the last event or list: answers to writes and reads may be ahead of it
 	seen     bool   // the Leases were listed
 	members  map[handover.ID]*observed
@@ -79,7 +79,7 @@ func (g *Group) now() time.Time { return g.began.at.Add(g.clock.Since(g.began.in
 // list lists the Leases into the view.
 func (g *Group) list(ctx context.Context) (version string, err error) {
 	g.mu.Lock()
-	sentAt := g.view.version
+	sentAt := g.view.Newest()
 	g.mu.Unlock()
 	list, err := g.client.List(ctx)
 	if err != nil {
@@ -87,25 +87,8 @@ func (g *Group) list(ctx context.Context) (version string, err error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// Without an observation meanwhile the list is newer, even if the server has lost versions.
-	isNewest := g.view.version == sentAt
-	listed := map[string]bool{}
-	for i := range list.Items {
-		l := &list.Items[i]
-		listed[l.Name] = true
-		if isNewest || !lease.IsOlder(l.ResourceVersion, g.versionLocked(l.Name)) {
-			g.observeLocked(l.Name, l, l.ResourceVersion)
-		}
-	}
-	for name := range g.namedLocked() {
-		if !listed[name] && (isNewest || !lease.IsOlder(list.ResourceVersion, g.versionLocked(name))) {
-			g.observeLocked(name, nil, list.ResourceVersion)
-		}
-	}
+	g.view.List(list, sentAt, g.namedLocked())
 	g.view.seen, g.view.heard, g.view.followed = true, g.now(), list.ResourceVersion
-	if isNewest {
-		g.view.version = list.ResourceVersion
-	}
 	notify(g.changed)
 	return list.ResourceVersion, nil
 }
@@ -137,40 +120,22 @@ func membersOf(m handover.Map) map[handover.ID]bool {
 	return named
 }
 
-// versionLocked returns the version of a Lease in the view, "" without one.
-func (g *Group) versionLocked(name string) string {
-	if name == g.o.Name && g.view.table != nil {
-		return g.view.table.ResourceVersion
-	}
-	if s := g.view.members[handover.ID(name)]; s != nil {
-		return s.version
-	}
-	return ""
-}
-
 // read reads one Lease into the view. It returns an error if the answer is neither the Lease nor
 // that the Lease does not exist.
 func (g *Group) read(ctx context.Context, name string) error {
 	g.mu.Lock()
-	sentAt := g.versionLocked(name)
+	sentAt := g.view.Version(name)
 	g.mu.Unlock()
 	l, err := g.client.Get(ctx, name)
-	switch {
-	case apierrors.IsNotFound(err):
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.versionLocked(name) == sentAt {
-			g.observeLocked(name, nil, sentAt)
-		}
-		return nil
-	case err != nil:
+	if apierrors.IsNotFound(err) {
+		l, err = nil, nil
+	}
+	if err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now := g.versionLocked(name); now == sentAt || !lease.IsOlder(l.ResourceVersion, now) {
-		g.observeLocked(name, l, l.ResourceVersion)
-	}
+	g.view.Read(name, l, sentAt)
 	return nil
 }
 
@@ -183,7 +148,7 @@ type sending struct {
 func (g *Group) sending(l *coordinationv1.Lease) sending {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return sending{l.ResourceVersion, g.view.version}
+	return sending{l.ResourceVersion, g.view.Newest()}
 }
 
 // wrote puts the Lease of the answer to a write into the view. A version that the server had given
@@ -218,25 +183,16 @@ func (g *Group) isMapAheadLocked() bool {
 	return table != nil && followed != table.ResourceVersion && lease.IsOlder(followed, table.ResourceVersion)
 }
 
-// observe puts the Lease of an event, or of the answer to a write, into the view. A version that
-// is older than the view has no effect.
+// observe puts the Lease of an event, or of the answer to a write, into the view.
 func (g *Group) observe(l *coordinationv1.Lease, deleted bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch version := l.ResourceVersion; {
-	case lease.IsOlder(version, g.versionLocked(l.Name)):
-	case deleted:
-		g.observeLocked(l.Name, nil, version)
-	default:
-		g.observeLocked(l.Name, l, version)
-	}
+	g.view.Event(l, deleted)
 }
 
-// observeLocked puts a Lease into the view, nil for one that does not exist.
-func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version string) {
-	if version != "" && !lease.IsOlder(version, g.view.version) {
-		g.view.version = version
-	}
+// putLocked is the Put of the view.
+func (g *Group) putLocked(o lease.Observation) {
+	name, l := o.Name, o.Lease
 	if name == g.o.Name {
 		g.observeMapLocked(l)
 		g.view.changes++
@@ -253,7 +209,7 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 	if !isSame {
 		s.Since = now
 	}
-	s.lease, s.Exists, s.isGone, s.version = l, l != nil, l == nil, version
+	s.lease, s.Exists, s.isGone, s.version = l, l != nil, l == nil, o.Version
 	if l != nil {
 		if text := l.Annotations[memberAnnotation]; text != s.text || before.lease == nil {
 			s.text, s.Record = text, readRecord(l)

@@ -107,7 +107,7 @@ func (e *Elector) take(ctx context.Context) (t *Term, verb string, err error) {
 // again, or the fence has passed.
 func (e *Elector) open(ctx context.Context, won *coordinationv1.Lease, sent lease.Instant,
 	received map[string]string) *Term {
-	e.observe(won, won.ResourceVersion)
+	e.observe(won, false)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.proven = true

@@ -85,7 +85,7 @@ func (e *Elector) leave(t *Term) {
 func (e *Elector) holder() *lease.Holder {
 	return &lease.Holder{
 		Client: e.client, Times: e.times, Clock: e.clock, Observed: e.leaseOf, Read: e.read,
-		Observe: func(l *coordinationv1.Lease) { e.observe(l, l.ResourceVersion) },
+		Observe: func(l *coordinationv1.Lease) { e.observe(l, false) },
 	}
 }
 

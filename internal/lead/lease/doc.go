@@ -1,6 +1,6 @@
 // Package lease has the code that all holders of Leases share, in an election and in a group of
-// shards: a [Client] sends requests of Leases, a [Follower] watches them, a [Holder] renews one,
-// and a [Term] is the time during which its holder may write.
+// shards: a [Client] sends requests of Leases, a [Follower] watches them, a [View] puts what was
+// observed in order, a [Holder] renews one, and a [Term] is the time during which its holder may write.
 //
 //	sent                                 fence          expired
 //	  │◀───────── 4/5 of the duration ─────▶│◀── 1/5 ──▶│
@@ -20,14 +20,16 @@
 //  4. The watch resumes where it ended. After a duration without an event, in which each holder renews
 //     its Lease, and after watches that fail, it begins with a list. While list or watch are forbidden,
 //     the Leases are read every fifth of the duration.
-//  5. An answer of anything else than the API server, such as a proxy, says nothing of a Lease.
+//  5. An observation that is older than the last one of its Lease has no effect, unless a read or a list
+//     shows that the server has lost versions: nothing else was observed since it was sent.
+//  6. An answer of anything else than the API server, such as a proxy, says nothing of a Lease.
 //
 // # Concurrency properties
 //
-// A Client, a Term and Failures may be used from any goroutine. A Follower runs in one goroutine, and
+// A Client, a Term and Failures may be used from any goroutine, a View under the lock of its owner. A Follower runs in one goroutine, and
 // its Restart may be called from any.
 //
 // # Memory
 //
-// Nothing is kept but the last failure.
+// Nothing is kept but the last failure, and the version of each Lease in a View.
 package lease
