@@ -26,11 +26,9 @@ func TestOnlyTheImportsDiffer(t *testing.T) {
 		name   string
 		script func(t *testing.T, binaries string) (stdout string)
 	}{
-		{"lister", listDeployments},
 		{"workqueue", keepImageLists},
 		{"manager", manage},
 		{"manager without a resource", manageWithoutBudgets},
-		{"scheduler", schedule},
 		{"customtype", followWidgets},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -212,7 +212,6 @@ var (
 		"cmd":                 {rooms: []string{"*"}, others: []string{"*"}, tests: []string{"*"}},
 		"examples":            {rooms: []string{".", "examples/command"}, others: []string{"k8s.io"}, tests: []string{"*"}},
 		"examples/controller": {rooms: []string{".", "controller", "controller/objects", "controller/recorder", "examples/command", "metrics"}, others: []string{"k8s.io", "github.com/prometheus/client_golang/prometheus"}, tests: []string{"*"}},
-		"examples/manager":    {rooms: []string{".", "controller", "controller/objects", "examples/command"}, others: []string{"k8s.io"}, tests: []string{"*"}},
 		"examples/sharded": {
 			rooms:  []string{".", "apisim", "controller", "debug", "examples/command", "internal/test/replicas", "metrics", "shard"},
 			others: []string{"k8s.io", "github.com/prometheus/client_golang/prometheus"},
@@ -227,7 +226,6 @@ var (
 		"internal/tool/gen":        {rooms: []string{"internal/tool/gen"}, others: []string{"k8s.io"}, tests: []string{"*"}, dropIn: true},
 		"internal/test/secrets":    {tests: []string{"*"}, dropIn: true},
 		"internal/test/hostile":    {tests: []string{"*"}, dropIn: true},
-		"internal/test/rollout":    {tests: []string{"*"}, dropIn: true},
 		"internal/test/simulation": {tests: []string{"*"}, dropIn: true},
 		"internal/test/seeds":      {},
 		"internal/test/replicas":   {rooms: []string{"shard"}, tests: []string{"*"}},
