@@ -47,7 +47,8 @@ func (f factoryInspection) Views() []inspect.View {
 
 func (c *collection[T]) view() inspect.View { return inspection[T]{c} }
 
-// Inspect returns what other packages of this module need of the informer. The error is ErrReleased.
+// Inspect returns what other packages of this module need of the informer. The error is
+// ErrReleased.
 func (i *Informer[T]) Inspect() (inspect.Informer, error) {
 	if i == nil {
 		return nil, fmt.Errorf("tidings: the informer is nil: ask a factory for one")

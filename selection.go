@@ -223,9 +223,9 @@ func checkDrop[T Object](drop fieldpath.Tree) error {
 }
 
 // Slots are the slots that this process holds, of the 256 that objects are divided into: by their
-// UID or their namespace, as [NewSlots] says. Informers with the same Slots in their [Selection] have
-// the objects of these slots alone; all others are not decoded, as far as the source can tell. A
-// process needs one Slots for its informers, which package shard and controllers change; Add and
+// UID or their namespace, as [NewSlots] says. Informers with the same Slots in their [Selection]
+// have the objects of these slots alone; all others are not decoded, as far as the source can tell.
+// A process needs one Slots for its informers, which package shard and controllers change; Add and
 // Remove are for other ways to divide the work.
 type Slots = slot.Holding
 
@@ -236,7 +236,8 @@ type SlotSet = slot.Set
 type SlotKey = slot.Key
 
 const (
-	// ByUID divides objects evenly, each for itself: an object and its owner are in different slots.
+	// ByUID divides objects evenly, each for itself: an object and its owner are in different
+	// slots.
 	ByUID = slot.UID
 	// ByNamespace puts all objects of a namespace into one slot. It is for types with namespaces.
 	ByNamespace = slot.Namespace

@@ -1,5 +1,5 @@
-// Package contract has tests alone: those of the promises of informers, in one file per promise, over
-// HTTP against the simulated server.
+// Package contract has tests alone: those of the promises of informers, in one file per promise,
+// over HTTP against the simulated server.
 //
 //	p01_…_test.go to p20_…    the promises of docs/contract.md; package tidingstest has the others, as a suite
 //	s6_…, s7_…                the promises of docs/guides/scale.md that informers keep

@@ -243,8 +243,8 @@ func TestNumbersAtTheirEnds(t *testing.T) {
 	}
 }
 
-// follow runs an informer of config maps for an hour: it has to hold the first one, and a later one,
-// unless it waits for longer.
+// follow runs an informer of config maps for an hour: it has to hold the first one, and a later
+// one, unless it waits for longer.
 func (b *bubble) follow(fo tidings.FactoryOptions, ho tidings.HandlerOptions, mayWait bool) error {
 	b.Helper()
 	if b.server == nil {

@@ -110,8 +110,8 @@ func faultsOfWatches() []faultRow {
 		// The watch is resumed from the last event, not from the list.
 		{name: "CutAfter an event", covers: "CutAfter", test: cutAfter},
 		{name: "Expire within a cut", covers: "Expire", test: expireCut},
-		// A check that does not find an object, and deletes of one version that come one by one, are
-		// of one history.
+		// A check that does not find an object, and deletes of one version that come one by one,
+		// are of one history.
 		{name: "Expire during an outage", covers: "Expire Stall", test: expireDuringOutage},
 		// Those whose versions are gone together do not list together.
 		{name: "Fail all watches of a fleet with 410", covers: "Fail",
@@ -179,8 +179,8 @@ func expireCut(w *world) {
 	l.lists(1)
 }
 
-// expireDuringOutage deletes objects at one version while the server is out of reach. The watch that
-// follows brings the first delete, and the others later.
+// expireDuringOutage deletes objects at one version while the server is out of reach. The watch
+// that follows brings the first delete, and the others later.
 func expireDuringOutage(w *world) {
 	l := w.has("a", "b", "c")
 	l.Take()

@@ -49,8 +49,8 @@ var selectors = []string{
 	"canary", "!canary", "canary=true,app=app-4", "app", "!app", "app=app-1,app=app-2", "unindexed=x",
 }
 
-// notSelector is a selector of a program, which promises Empty and Matches alone: its requirements are
-// those of the selector that it turns around. It takes a labels.Set, which client-go gives.
+// notSelector is a selector of a program, which promises Empty and Matches alone: its requirements
+// are those of the selector that it turns around. It takes a labels.Set, which client-go gives.
 type notSelector struct{ labels.Selector }
 
 func (n notSelector) Matches(l labels.Labels) bool { return !n.Selector.Matches(l.(labels.Set)) }

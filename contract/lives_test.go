@@ -23,9 +23,9 @@ import (
 
 var livesSeeds = seeds.New("lives", "TestLives", 300)
 
-// TestLives leads a factory and informers without one through random lives: asked for,
-// started, stopped, started for another term, run by a handle, released, shut down, with
-// handlers, namespaces, slots and waits at any point. A model knows which of them live, and the result of
+// TestLives leads a factory and informers without one through random lives: asked for, started,
+// stopped, started for another term, run by a handle, released, shut down, with handlers,
+// namespaces, slots and waits at any point. A model knows which of them live, and the result of
 // each call. An informer that reports that it is synced has to be synced, one that has stopped
 // calls no handler and asks no server, every wait ends, and no goroutine is left.
 func TestLives(t *testing.T) {

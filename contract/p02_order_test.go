@@ -94,8 +94,8 @@ func TestP02_FirstListOfAnInstanceThatLags(t *testing.T) {
 	})
 }
 
-// versionless is an informer of slots whose transform removes the versions, so that the cache cannot
-// tell an older state of its 40 objects.
+// versionless is an informer of slots whose transform removes the versions, so that the cache
+// cannot tell an older state of its 40 objects.
 type versionless struct {
 	*slotted
 	informer *tidings.Informer[*corev1.ConfigMap]
@@ -159,7 +159,8 @@ func (v *versionless) updateAll(n string) {
 	}
 }
 
-// TestP02_SlotsOfObjectsWithoutVersions adds slots. Their list arrives late, or the watch lags behind it.
+// TestP02_SlotsOfObjectsWithoutVersions adds slots. Their list arrives late, or the watch lags
+// behind it.
 func TestP02_SlotsOfObjectsWithoutVersions(t *testing.T) {
 	for name, fault := range map[string]struct {
 		verb  string

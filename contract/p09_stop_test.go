@@ -115,8 +115,8 @@ func TestP09_StopWhileTheScopeIsFound(t *testing.T) {
 	})
 }
 
-// TestP09_ATransformThatAddsANamespace: the transform of a namespace uses the informer while another
-// namespace, which has an object for it, is removed.
+// TestP09_ATransformThatAddsANamespace: the transform of a namespace uses the informer while
+// another namespace, which has an object for it, is removed.
 func TestP09_ATransformThatAddsANamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{}, apisim.Options{})

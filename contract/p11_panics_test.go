@@ -52,8 +52,8 @@ func TestP11_GoexitInATransformOfSlots(t *testing.T) {
 	})
 }
 
-// TestP11_TransformIsCalledOneByOne: an informer calls its transform for one object at a time, also if
-// it has several namespaces, or slots come while its watch goes on.
+// TestP11_TransformIsCalledOneByOne: an informer calls its transform for one object at a time, also
+// if it has several namespaces, or slots come while its watch goes on.
 func TestP11_TransformIsCalledOneByOne(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{}, apisim.Options{})

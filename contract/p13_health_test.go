@@ -154,7 +154,8 @@ func TestP13_NamespaceThatFailsHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// TestP13_NoNamespaceHidesTheFailuresOfAnother: one has failed for an hour, another one for a second.
+// TestP13_NoNamespaceHidesTheFailuresOfAnother: one has failed for an hour, another one for a
+// second.
 func TestP13_NoNamespaceHidesTheFailuresOfAnother(t *testing.T) {
 	inNamespaces(t, func(w *world) {
 		w.start()
@@ -184,7 +185,8 @@ func TestP13_NoNamespaceHidesTheFailuresOfAnother(t *testing.T) {
 	})
 }
 
-// TestP13_TheNameIsThatOfTheNamespacesOfNow, in health, in errors and of a handle that was released.
+// TestP13_TheNameIsThatOfTheNamespacesOfNow, in health, in errors and of a handle that was
+// released.
 func TestP13_TheNameIsThatOfTheNamespacesOfNow(t *testing.T) {
 	inNamespaces(t, func(w *world) {
 		w.start()
@@ -210,8 +212,9 @@ func TestP13_TheNameIsThatOfTheNamespacesOfNow(t *testing.T) {
 	})
 }
 
-// TestP13_AProxyDoesNotDeleteAType answers all requests for an optional type with the page of a proxy for
-// minutes, at first or later. The server has the type: its objects stay, or are waited for.
+// TestP13_AProxyDoesNotDeleteAType answers all requests for an optional type with the page of a
+// proxy for minutes, at first or later. The server has the type: its objects stay, or are waited
+// for.
 func TestP13_AProxyDoesNotDeleteAType(t *testing.T) {
 	page := apisim.Answer(func(rw http.ResponseWriter, _ *http.Request) { http.NotFound(rw, nil) })
 	for _, listed := range []bool{false, true} {
@@ -346,8 +349,8 @@ func TestP13_OptionalTypeThatGoesIsToldAsDeletes(t *testing.T) {
 	})
 }
 
-// TestP13_ListsOfSlotsAreSeen refuses the list of slots that come. Add returns the error at once, and
-// health has it. The list is made again until it succeeds.
+// TestP13_ListsOfSlotsAreSeen refuses the list of slots that come. Add returns the error at once,
+// and health has it. The list is made again until it succeeds.
 func TestP13_ListsOfSlotsAreSeen(t *testing.T) {
 	withSlots(t, paged, half(0), func(s *slotted) {
 		s.have(40)

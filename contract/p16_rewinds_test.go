@@ -116,8 +116,8 @@ func TestP16_RewindThatTheServerHasPassed(t *testing.T) {
 	}
 }
 
-// TestP16_ARewindWithinAMoment sets a server back and cuts its connections, as a restart does, once or
-// twice within ten seconds; meanwhile writes elsewhere bring it to the version that was reached.
+// TestP16_ARewindWithinAMoment sets a server back and cuts its connections, as a restart does, once
+// or twice within ten seconds; meanwhile writes elsewhere bring it to the version that was reached.
 func TestP16_ARewindWithinAMoment(t *testing.T) {
 	for _, cuts := range []int{1, 2} {
 		for further := range 4 {
@@ -144,8 +144,8 @@ func TestP16_ARewindWithinAMoment(t *testing.T) {
 	}
 }
 
-// TestP16_ARewindBehindAProxyThatCuts has a proxy that ends connections after 45 seconds, before a bookmark
-// comes, and a collection that is never quiet.
+// TestP16_ARewindBehindAProxyThatCuts has a proxy that ends connections after 45 seconds, before a
+// bookmark comes, and a collection that is never quiet.
 func TestP16_ARewindBehindAProxyThatCuts(t *testing.T) {
 	property(t, func(w *world) {
 		w.loseFour()
@@ -167,7 +167,8 @@ func TestP16_ARewindBehindAProxyThatCuts(t *testing.T) {
 	})
 }
 
-// TestP16_ARewindAfterASlotHasGone sets a server back by more than the last change, whose slot has gone.
+// TestP16_ARewindAfterASlotHasGone sets a server back by more than the last change, whose slot has
+// gone.
 func TestP16_ARewindAfterASlotHasGone(t *testing.T) {
 	for _, remove := range []bool{false, true} {
 		t.Run(fmt.Sprint("remove ", remove), func(t *testing.T) {

@@ -197,12 +197,14 @@ func TestP18_FleetIsPolite(t *testing.T) {
 		// later is the most within any second once ten have passed.
 		later int
 	}{
-		// With a check of each a minute later, at its first bookmark: the server may have been restored.
+		// With a check of each a minute later, at its first bookmark: the server may have been
+		// restored.
 		"restart, history kept":           {restart(time.Millisecond, true), 400, 200, 60, 200},
 		"restart, history lost":           {restart(time.Millisecond, false), 400, 250, 70, 0},
 		"away for a minute, history kept": {restart(time.Minute, true), 2000, 250, 70, 80},
 		"away for a minute, history lost": {restart(time.Minute, false), 2200, 250, 70, 80},
-		// Six of each are refused at most, ten seconds apart. A watch, a question and a list follow.
+		// Six of each are refused at most, ten seconds apart. A watch, a question and a list
+		// follow.
 		"too many requests for a minute": {tooMany, 9 * fleetSize, 200, 60, 100},
 		// With their first event.
 		"all watches expire at once": {func(*fleet) {}, 200, 200, 60, 0},
@@ -244,8 +246,8 @@ func tooMany(f *fleet) {
 	f.server.Restart(apisim.RestartOptions{Down: time.Millisecond})
 }
 
-// TestP18_ListsOfSlotsAreMadeAgain fails one request of the list of slots that come. Add knows nothing
-// of it: a page is asked for again, and a first page as any list is.
+// TestP18_ListsOfSlotsAreMadeAgain fails one request of the list of slots that come. Add knows
+// nothing of it: a page is asked for again, and a first page as any list is.
 func TestP18_ListsOfSlotsAreMadeAgain(t *testing.T) {
 	for name, fault := range map[string]apisim.Fault{
 		"429": apisim.Refuse(429, time.Second), "503": apisim.Refuse(503, time.Second),
@@ -302,8 +304,8 @@ func TestP18_NilLoggerIsTheDefaultLogger(t *testing.T) {
 	})
 }
 
-// TestP18_ARecoveryIsTheBeginningOfTheWatch, which a quiet collection brings its first bookmark after a
-// minute.
+// TestP18_ARecoveryIsTheBeginningOfTheWatch, which a quiet collection brings its first bookmark
+// after a minute.
 func TestP18_ARecoveryIsTheBeginningOfTheWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := asDefault(t)

@@ -9,9 +9,9 @@ import (
 	"github.com/tidings-go/tidings"
 )
 
-// TestP19_EndsOfWhatTheHandlerKnows: while a handler is behind, the object that it knows gives way to
-// others, in any way. Whatever its policy: it receives ends of objects that it knows alone, and its
-// events add up to the cache.
+// TestP19_EndsOfWhatTheHandlerKnows: while a handler is behind, the object that it knows gives way
+// to others, in any way. Whatever its policy: it receives ends of objects that it knows alone, and
+// its events add up to the cache.
 func TestP19_EndsOfWhatTheHandlerKnows(t *testing.T) {
 	for _, policy := range []tidings.Policy{
 		tidings.PolicyConflateUpdates, tidings.PolicyConflateState, tidings.PolicyBlock, tidings.PolicyUnbounded,

@@ -45,8 +45,8 @@ func TestP20_ObjectsOutsideTheSelectionNeverReachTheCache(t *testing.T) {
 	})
 }
 
-// undecodableRows have what happens to the object default/b among others. before is the state of the
-// server when the informer starts.
+// undecodableRows have what happens to the object default/b among others. before is the state of
+// the server when the informer starts.
 var undecodableRows = []struct {
 	name   string
 	before func(g *gauged)

@@ -57,8 +57,8 @@ func TestS6_MovedIsNotDeletedByAList(t *testing.T) {
 	})
 }
 
-// TestS6_AddToAnAbsentResource adds slots to an optional informer of a resource that the server does
-// not have.
+// TestS6_AddToAnAbsentResource adds slots to an optional informer of a resource that the server
+// does not have.
 func TestS6_AddToAnAbsentResource(t *testing.T) {
 	for name, ask := range kinds {
 		t.Run(name, func(t *testing.T) {

@@ -36,8 +36,8 @@ func refuseIn(namespace string) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// TestS6_SlotsComeBesideNamespaces adds slots to an informer of two namespaces, of which one cannot be
-// read. Add does not wait for that one, which has the objects once it can be read (P13).
+// TestS6_SlotsComeBesideNamespaces adds slots to an informer of two namespaces, of which one cannot
+// be read. Add does not wait for that one, which has the objects once it can be read (P13).
 func TestS6_SlotsComeBesideNamespaces(t *testing.T) {
 	for name, unreadable := range map[string]string{
 		"from the start": "start", "since it was added": "added", "since it was listed": "listed",
@@ -142,8 +142,8 @@ func TestS6_SlotsComeAndGo(t *testing.T) {
 	})
 }
 
-// TestS6_ChangesDuringTheList makes changes of objects in slots that come while their list is on its
-// way.
+// TestS6_ChangesDuringTheList makes changes of objects in slots that come while their list is on
+// its way.
 func TestS6_ChangesDuringTheList(t *testing.T) {
 	withSlots(t, tidings.FactoryOptions{}, half(0), func(s *slotted) {
 		s.have(40)
@@ -165,8 +165,8 @@ func TestS6_ChangesDuringTheList(t *testing.T) {
 	})
 }
 
-// TestS6_RandomSlots moves slots at random, while objects are written and connections break. In every
-// third history, the server is set back.
+// TestS6_RandomSlots moves slots at random, while objects are written and connections break. In
+// every third history, the server is set back.
 func TestS6_RandomSlots(t *testing.T) {
 	for seed := range slotSeeds.All() {
 		o := tidings.FactoryOptions{}
@@ -241,8 +241,8 @@ func (h *slotHistory) run() {
 	}
 }
 
-// rewind sets the server back, and writes until it has passed the version that was reached before. In
-// between slots come, whose list shows the rewind.
+// rewind sets the server back, and writes until it has passed the version that was reached before.
+// In between slots come, whose list shows the rewind.
 func (h *slotHistory) rewind() {
 	set := randomSlots(h.random)
 	h.note("remove %v", set)

@@ -13,8 +13,8 @@ import (
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
-// TestS7_TheServerSends1n changes 400 objects, of which an informer holds a quarter. It compares the
-// bytes of its list and of its watch with those of a server that does not select.
+// TestS7_TheServerSends1n changes 400 objects, of which an informer holds a quarter. It compares
+// the bytes of its list and of its watch with those of a server that does not select.
 func TestS7_TheServerSends1n(t *testing.T) {
 	const objects = 400
 	sent := map[string][2]uint64{}
@@ -87,9 +87,9 @@ func TestS7_AWatchSelectsWhatIsHeld(t *testing.T) {
 	})
 }
 
-// TestS7_SlotsComeAfterADelete: a delete makes the next watch begin at the event before it, where the
-// server has events of the slots that have come since. They are older than the delete, and no sign of
-// a server that was set back.
+// TestS7_SlotsComeAfterADelete: a delete makes the next watch begin at the event before it, where
+// the server has events of the slots that have come since. They are older than the delete, and no
+// sign of a server that was set back.
 func TestS7_SlotsComeAfterADelete(t *testing.T) {
 	withShards(t, "all", func(s *slotted) {
 		s.have(40)
@@ -169,7 +169,8 @@ func TestS7_ARefusedSelectorIsLeftOut(t *testing.T) {
 	}
 }
 
-// TestS7_OnlyNamespacesOfASlotAreListed: by namespace, slots that come are listed in their namespaces.
+// TestS7_OnlyNamespacesOfASlotAreListed: by namespace, slots that come are listed in their
+// namespaces.
 func TestS7_OnlyNamespacesOfASlotAreListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, kinds["typed"], tidings.FactoryOptions{}, apisim.Options{})

@@ -24,8 +24,8 @@ func quarter() (set tidings.SlotSet) {
 	return set
 }
 
-// withShards runs a test with a typed informer of a quarter of all slots, at servers of which "all",
-// "some" or none ("") honour shard selectors.
+// withShards runs a test with a typed informer of a quarter of all slots, at servers of which
+// "all", "some" or none ("") honour shard selectors.
 func withShards(t *testing.T, shards string, test func(s *slotted)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,8 @@
 // # Lists by labels and owners
 //
 //  1. List with a label selector of apimachinery that names values of a label, as app=web or tier
-//     in (a,b), and without a field selector, gets a field selector that only the indexer of step 2 knows.
+//     in (a,b), and without a field selector, gets a field selector that only the indexer of step 2
+//     knows.
 //  2. controller-runtime's reader looks it up as an index. The indexer yields the objects under
 //     the value with the fewest objects; the first such List adds an index of a label. An informer
 //     has up to 8 of them.

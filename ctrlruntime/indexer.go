@@ -49,8 +49,8 @@ type requirement struct {
 }
 
 // byLabels returns the options of a list. If they have a label selector that names values and no
-// field selector, they also have the field selector that stands for it. A selector of the program's own
-// has no values that are known.
+// field selector, they also have the field selector that stands for it. A selector of the program's
+// own has no values that are known.
 func byLabels(opts []client.ListOption) []client.ListOption {
 	var o client.ListOptions
 	o.ApplyOptions(opts)

@@ -64,7 +64,8 @@ type informerKey struct {
 	labels, fields string // the selectors
 	// without has the namespaces that the field selector leaves out.
 	without []string
-	// fallback says why the informer does less than one of NewCache otherwise does, "" if it does all.
+	// fallback says why the informer does less than one of NewCache otherwise does, "" if it does
+	// all.
 	fallback string
 }
 

@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	// pendingChanges bounds the changes of a view that wait until they are sent, and those of a page
-	// without a script.
+	// pendingChanges bounds the changes of a view that wait until they are sent, and those of a
+	// page without a script.
 	pendingChanges = 1000
 	// shownFields bounds the fields of a change, shownValue the characters of a value.
 	shownFields, shownValue = 20, 80

@@ -39,8 +39,8 @@ type Handler struct {
 	stop      context.CancelFunc
 }
 
-// New returns a handler that shows what is added to it. To serve it below a path, mount it with a slash
-// at the end:
+// New returns a handler that shows what is added to it. To serve it below a path, mount it with a
+// slash at the end:
 //
 //	mux.Handle("/debug/tidings/", http.StripPrefix("/debug/tidings", handler))
 func New(o Options) *Handler {
@@ -53,10 +53,10 @@ func New(o Options) *Handler {
 
 // Add adds sources, which the pages show in this order: each is a *tidings.Factory, a factory of a
 // drop-in package, an informer of either that has no factory, a *controller.Manager, a
-// *controller.Controller or *election.Elector without one, or a *shard.Group. A wrapper of a drop-in
-// informer is added by its GetStore. The guard of a manager is shown with its controllers; one that is
-// added has no page. A source that was added before is not added again. With an error, no source is
-// added.
+// *controller.Controller or *election.Elector without one, or a *shard.Group. A wrapper of a
+// drop-in informer is added by its GetStore. The guard of a manager is shown with its controllers;
+// one that is added has no page. A source that was added before is not added again. With an error,
+// no source is added.
 func (h *Handler) Add(sources ...any) error {
 	if err := h.sources.Add(sources...); err != nil {
 		return fmt.Errorf("debug: Add: %w", err)
@@ -70,9 +70,9 @@ func (h *Handler) Close() { h.stop() }
 // shutdownGrace is the time for which Serve waits for requests at its end.
 const shutdownGrace = time.Second
 
-// Serve answers requests for pages of sources, which are those of [Handler.Add], at an address until
-// ctx ends. An address without a host, as in ":8085",
-// is on localhost. For requests from other hosts, name an interface, as in "0.0.0.0:8085".
+// Serve answers requests for pages of sources, which are those of [Handler.Add], at an address
+// until ctx ends. An address without a host, as in ":8085", is on localhost. For requests from
+// other hosts, name an interface, as in "0.0.0.0:8085".
 func Serve(ctx context.Context, address string, o Options, sources ...any) error {
 	h := New(o)
 	defer h.Close()

@@ -23,8 +23,8 @@ import (
 )
 
 // withDropIns shows informers of all drop-in packages, with Secrets among their objects: two of a
-// typed factory, one of a dynamic and one of a metadata factory, and one that has no factory and whose
-// objects may be of any type.
+// typed factory, one of a dynamic and one of a metadata factory, and one that has no factory and
+// whose objects may be of any type.
 func withDropIns(w *world, bodies bool, test func()) {
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = nil // one of them sleeps by the clock of the process

@@ -32,7 +32,8 @@ type GroupFigures struct {
 	Colors map[string]int `json:"-"`
 	// Controllers are the entries of controllers.
 	Controllers []shard.Entry `json:"-"`
-	// Odd are the slots that move, or are not covered, or late, up to maxOdd, and MoreOdd counts the others.
+	// Odd are the slots that move, or are not covered, or late, up to maxOdd, and MoreOdd counts
+	// the others.
 	Odd     []shard.Entry `json:"-"`
 	MoreOdd int           `json:"-"`
 }

@@ -23,8 +23,8 @@ import (
 	"github.com/tidings-go/tidings/controller"
 )
 
-// world has a server and a program with informers of ConfigMaps, Secrets and forbidden Pods, a handler
-// that is slow for the value "second", and a controller that labels ConfigMaps.
+// world has a server and a program with informers of ConfigMaps, Secrets and forbidden Pods, a
+// handler that is slow for the value "second", and a controller that labels ConfigMaps.
 type world struct {
 	*testing.T
 	server *apisim.Server

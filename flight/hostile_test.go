@@ -97,7 +97,8 @@ func TestHostileEvents(t *testing.T) {
 	}
 }
 
-// TestHostileLists plays bases and pages that no recorder writes to informers, which must not panic.
+// TestHostileLists plays bases and pages that no recorder writes to informers, which must not
+// panic.
 func TestHostileLists(t *testing.T) {
 	identity := func(key, version, uid, err string) []byte {
 		return tape.AppendIdentity(nil, key, version, uid, err)

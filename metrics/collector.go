@@ -86,8 +86,8 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads the health of all sources, and sends it as metrics. An informer without a factory that
-// has stopped, and a group that was left, have no metrics any more.
+// Collect reads the health of all sources, and sends it as metrics. An informer without a factory
+// that has stopped, and a group that was left, have no metrics any more.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	s := &scrape{
 		Collector: c, out: out, guardNames: inspect.Names{}, leaseNames: inspect.Names{},

@@ -46,7 +46,8 @@ func TestS1_AMapThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestS1_AnElectionOfTheGroupsName waits while members live: they hold the Lease. The last one releases it.
+// TestS1_AnElectionOfTheGroupsName waits while members live: they hold the Lease. The last one
+// releases it.
 func TestS1_AnElectionOfTheGroupsName(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.start("a", "1"), w.start("b", "1")
@@ -82,7 +83,8 @@ func TestS1_AnElectionOfTheGroupsName(t *testing.T) {
 	})
 }
 
-// TestS2_ALeaverAfterARefusal: the server refuses one write of the map by a member that then leaves.
+// TestS2_ALeaverAfterARefusal: the server refuses one write of the map by a member that then
+// leaves.
 func TestS2_ALeaverAfterARefusal(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()

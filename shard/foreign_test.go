@@ -28,8 +28,9 @@ func (w *world) foreign(holder string) *coordinationv1.Lease {
 	return l
 }
 
-// TestS2_TheLeaseOfAnElectionHasTheName of the group, as that of the controller's earlier version, which ran with an
-// election. The group takes its place when nobody holds it, and says meanwhile for what it waits.
+// TestS2_TheLeaseOfAnElectionHasTheName of the group, as that of the controller's earlier version,
+// which ran with an election. The group takes its place when nobody holds it, and says meanwhile
+// for what it waits.
 func TestS2_TheLeaseOfAnElectionHasTheName(t *testing.T) {
 	for name, c := range map[string]struct {
 		holder string
@@ -98,7 +99,8 @@ func TestReadWaitsForNoLeaseForLong(t *testing.T) {
 	})
 }
 
-// TestAReadOfAMissingLeaseKeepsTheVersion of the view, by which answers of a server that was set back are noticed.
+// TestAReadOfAMissingLeaseKeepsTheVersion of the view, by which answers of a server that was set
+// back are noticed.
 func TestAReadOfAMissingLeaseKeepsTheVersion(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1")

@@ -49,11 +49,11 @@ type Group struct {
 }
 
 // Join makes this process a member of the group that the options name, until ctx or the work of the
-// handler ends, see [Handler].Ends. Then its entries are handed over, its calls end, and it leaves. A
-// membership that is lost is followed by another one, with another term.
+// handler ends, see [Handler].Ends. Then its entries are handed over, its calls end, and it leaves.
+// A membership that is lost is followed by another one, with another term.
 //
-// It sends nothing before it returns. The server's refusals are in Health and the log. It is an error
-// to join with the same controller.Slots twice, or before a controller or a manager has them.
+// It sends nothing before it returns. The server's refusals are in Health and the log. It is an
+// error to join with the same controller.Slots twice, or before a controller or a manager has them.
 func Join(ctx context.Context, config *rest.Config, handler Handler, o Options) (*Group, error) {
 	g, err := newGroup(config, handler, o)
 	if err != nil {
@@ -80,8 +80,8 @@ func newGroup(config *rest.Config, handler Handler, o Options) (*Group, error) {
 	return g, nil
 }
 
-// newObserver returns a group without a handler, which never becomes a member. timeout is the timeout
-// of a request; 0 is a fifth of the duration.
+// newObserver returns a group without a handler, which never becomes a member. timeout is the
+// timeout of a request; 0 is a fifth of the duration.
 func newObserver(config *rest.Config, o Options, timeout time.Duration) (*Group, error) {
 	o, err := o.complete()
 	if err != nil {

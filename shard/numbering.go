@@ -50,8 +50,8 @@ func nameOf(m handover.Map, i int) string {
 	return m.Controllers[i-slot.Count]
 }
 
-// namesOf returns the entries of a set as text: slots with ranges, then the names of controllers and
-// the other names.
+// namesOf returns the entries of a set as text: slots with ranges, then the names of controllers
+// and the other names.
 func namesOf(m handover.Map, s Set, others ...string) string {
 	var names []string
 	slots := slotsOf(s)

@@ -69,8 +69,8 @@ func TestS5_AGroupInOrderIsReadAtOnce(t *testing.T) {
 	})
 }
 
-// TestS4_ARollingUpdateIsNoProblemUntilItStops has members of two generations. Each new member shows
-// that the update goes on.
+// TestS4_ARollingUpdateIsNoProblemUntilItStops has members of two generations. Each new member
+// shows that the update goes on.
 func TestS4_ARollingUpdateIsNoProblemUntilItStops(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.covered(w.start("a", "1"))

@@ -152,8 +152,8 @@ func (g *Group) sending(l *coordinationv1.Lease) sending {
 }
 
 // wrote puts the Lease of the answer to a write into the view. A version that the server had given
-// before the write was sent shows that a backup was restored: others may own by now what this member
-// has got since the backup was made, so its membership ends, and all Leases are listed.
+// before the write was sent shows that a backup was restored: others may own by now what this
+// member has got since the backup was made, so its membership ends, and all Leases are listed.
 func (g *Group) wrote(l *coordinationv1.Lease, before sending) {
 	isUnchanged := l.ResourceVersion == before.written
 	if isUnchanged || !lease.IsOlder(l.ResourceVersion, before.newest) {
@@ -255,8 +255,8 @@ func lengthOf(l *coordinationv1.Lease, least time.Duration) time.Duration {
 	return least
 }
 
-// isName reports whether a Lease can have the name of a member. A map that was written by hand may have
-// others, which are no members.
+// isName reports whether a Lease can have the name of a member. A map that was written by hand may
+// have others, which are no members.
 func isName(id handover.ID) bool { return len(validation.IsDNS1123Subdomain(string(id))) == 0 }
 
 // observedLocked returns the last observed Lease of a member. A member that was never observed is
@@ -302,8 +302,8 @@ func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
 	}
 }
 
-// observeForeignLocked returns the Lease if it is the group's map. Another one of the group's name, as
-// that of an election or one without a map, is kept in view.foreign, and the result is nil.
+// observeForeignLocked returns the Lease if it is the group's map. Another one of the group's name,
+// as that of an election or one without a map, is kept in view.foreign, and the result is nil.
 func (g *Group) observeForeignLocked(l *coordinationv1.Lease) *coordinationv1.Lease {
 	before := g.view.foreign
 	g.view.foreign = nil
@@ -365,7 +365,8 @@ func (g *Group) peersLocked(now time.Time) map[handover.ID]handover.Peer {
 			p.Created = s.lease.CreationTimestamp.Time
 		}
 		if m := g.present; m != nil && m.id == id {
-			// It takes for itself once it takes for others: they would clear what it is given before.
+			// It takes for itself once it takes for others: they would clear what it is given
+			// before.
 			p.Standing, p.Refused = handover.Live, p.Refused || m.said.refused
 			if m.said.state != handover.Takes {
 				p.State = m.said.state

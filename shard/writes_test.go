@@ -14,8 +14,8 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-// TestS2_WritesOfTheMapWithoutAnAnswer: the server answers the renewals of b, and no write of the map by b,
-// which owns slots that are to move.
+// TestS2_WritesOfTheMapWithoutAnAnswer: the server answers the renewals of b, and no write of the
+// map by b, which owns slots that are to move.
 func TestS2_WritesOfTheMapWithoutAnAnswer(t *testing.T) {
 	for _, name := range []string{"a", "b"} { // a plans
 		t.Run(name, func(t *testing.T) {
@@ -42,8 +42,8 @@ func TestS2_WritesOfTheMapWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestS5_LeasesThatCannotBeEndedHoldUpNoOther: the server refuses the writes of the Leases of ten dead
-// members.
+// TestS5_LeasesThatCannotBeEndedHoldUpNoOther: the server refuses the writes of the Leases of ten
+// dead members.
 func TestS5_LeasesThatCannotBeEndedHoldUpNoOther(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()

@@ -49,8 +49,8 @@
 //
 // # Concurrency properties
 //
-// Any number of sources may use a Client at once. A Source may have one Watch and several
-// Lists running at a time. A Stream belongs to the goroutine that calls Next; any goroutine may call
+// Any number of sources may use a Client at once. A Source may have one Watch and several Lists
+// running at a time. A Stream belongs to the goroutine that calls Next; any goroutine may call
 // Close, which makes a waiting Next return.
 //
 // List and Next start goroutines for decoding, which have ended when they return. These call

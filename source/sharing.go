@@ -53,8 +53,8 @@ type DecodingStats struct {
 	After SharerStats `json:"-"`
 }
 
-// Add adds the counts of another source. The order of sources does not matter: of two reasons, the one
-// whose text comes first stays.
+// Add adds the counts of another source. The order of sources does not matter: of two reasons, the
+// one whose text comes first stays.
 func (s *DecodingStats) Add(other DecodingStats) {
 	s.Shared += other.Shared
 	s.Unshared += other.Unshared

@@ -70,8 +70,8 @@
 // Resolve sends a live GET of the metadata. If there is no such object, or no name is known, it
 // sends a list without a version and with limit=1, which a server answers from its newest state,
 // and takes the version of the list. It needs the verbs get and list on the resources that are
-// written. A refusal counts if it is a Status: the page of a proxy is an error. A resource that is not
-// served any more has no Status either, so discovery is asked about it.
+// written. A refusal counts if it is a Status: the page of a proxy is an error. A resource that is
+// not served any more has no Status either, so discovery is asked about it.
 //
 // # Writes that the guard does not cover
 //

@@ -36,8 +36,8 @@ var groupScript string
 type groupView struct {
 	// Members are the rows of their table, by identity.
 	Members map[string]memberView `json:"members"`
-	// Moving and Uncovered are the slots of the map that are drawn as such, the latter also if nobody
-	// owns them, which Nobody counts. Odd are the rows of all of them.
+	// Moving and Uncovered are the slots of the map that are drawn as such, the latter also if
+	// nobody owns them, which Nobody counts. Odd are the rows of all of them.
 	Moving    int `json:"moving"`
 	Uncovered int `json:"uncovered"`
 	Nobody    int `json:"nobody"`

@@ -19,8 +19,8 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// TestTheProgramOfTheGuide runs the program of docs/guides/scale.md until it has done its work, and ends it
-// as a kubelet does: it hands over, releases its Lease, and succeeds.
+// TestTheProgramOfTheGuide runs the program of docs/guides/scale.md until it has done its work, and
+// ends it as a kubelet does: it hands over, releases its Lease, and succeeds.
 func TestTheProgramOfTheGuide(t *testing.T) {
 	page, err := os.ReadFile("../../docs/guides/scale.md")
 	if err != nil {
@@ -77,7 +77,8 @@ func TestTheProgramOfTheGuide(t *testing.T) {
 	}
 }
 
-// awaitImages creates a Deployment, and waits for the ConfigMap that the program of the guide keeps beside it.
+// awaitImages creates a Deployment, and waits for the ConfigMap that the program of the guide keeps
+// beside it.
 func (c *cluster) awaitImages(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), maxWait)

@@ -42,8 +42,8 @@ func (v view) Follow(name string, f func(inspect.Change)) (remove func(), err er
 	})
 }
 
-// resourceOf returns the kind of an example, "" if it may be an object of any kind. The example may be a
-// nil pointer, which has a type alone.
+// resourceOf returns the kind of an example, "" if it may be an object of any kind. The example may
+// be a nil pointer, which has a type alone.
 func resourceOf(example runtime.Object) (of source.Resource) {
 	if example == nil {
 		return of

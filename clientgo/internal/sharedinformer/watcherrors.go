@@ -41,8 +41,8 @@ func (i *Informer) watchErrorsTo(ctx context.Context,
 	}
 }
 
-// reportUndecodable calls the watch error handler once for each object whose state cannot be decoded
-// any more.
+// reportUndecodable calls the watch error handler once for each object whose state cannot be
+// decoded any more.
 func (i *Informer) reportUndecodable(states []delta.Unusable) {
 	i.mu.Lock()
 	w := i.watchErrors

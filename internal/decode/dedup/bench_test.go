@@ -228,8 +228,8 @@ func BenchmarkStructs(b *testing.B) {
 	run("widgets without repetition", reflect.TypeFor[typedWidget](), scrambledWidgets)
 }
 
-// BenchmarkCBOR decodes the custom resources of BenchmarkMaps and BenchmarkStructs from CBOR, as the
-// API machinery does: the decoders of this package read no CBOR.
+// BenchmarkCBOR decodes the custom resources of BenchmarkMaps and BenchmarkStructs from CBOR, as
+// the API machinery does: the decoders of this package read no CBOR.
 func BenchmarkCBOR(b *testing.B) {
 	var all [][]byte
 	for _, data := range newCorpus(1, 40).widgets(100) {

@@ -225,8 +225,8 @@ type withFilling struct {
 
 func (w *withFilling) DeepCopyObject() runtime.Object { return &withFilling{} }
 
-// TestReadersOfTheirJSONAreNotShared: neither the decoder nor the sharer of decoded objects shares a value
-// that fills itself in.
+// TestReadersOfTheirJSONAreNotShared: neither the decoder nor the sharer of decoded objects shares
+// a value that fills itself in.
 func TestReadersOfTheirJSONAreNotShared(t *testing.T) {
 	sharer := NewSharer(new(Table), SharerOptions{NoSecrets: true})
 	decoder := newStructDecoder(new(Table), reflect.TypeFor[withFilling](), ShareAll)

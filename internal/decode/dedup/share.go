@@ -36,9 +36,9 @@ func NewSharer(table *Table, o SharerOptions) *Sharer {
 	return &Sharer{table: table, o: o}
 }
 
-// Share returns an object that is deeply equal to obj. Its parts that other
-// objects have, too, are in memory once: they must not be changed. obj itself is not written to, and no part of it
-// becomes part of another object. Where nothing can be shared, obj itself is returned.
+// Share returns an object that is deeply equal to obj. Its parts that other objects have, too, are
+// in memory once: they must not be changed. obj itself is not written to, and no part of it becomes
+// part of another object. Where nothing can be shared, obj itself is returned.
 func (s *Sharer) Share(obj any) any {
 	if s.o.Sharing.off() {
 		return s.leave(obj, errSharesNothing)
@@ -97,7 +97,8 @@ func (s *SharerStats) Add(other SharerStats) {
 	s.WhyAlone = Reason(s.WhyAlone, other.WhyAlone)
 }
 
-// Reason returns one of two reasons, in whichever order they are given: that whose text comes first.
+// Reason returns one of two reasons, in whichever order they are given: that whose text comes
+// first.
 func Reason(a, b error) error {
 	if a == nil || b != nil && b.Error() < a.Error() {
 		return b

@@ -229,8 +229,8 @@ func (r randomStructs) fitting(t reflect.Type, depth int) string {
 	return oneOf(r, []string{"1", "7"})
 }
 
-// path returns the path of a random field of a type, or "". The API machinery makes the struct of an
-// embedded pointer for a field that is cleared afterwards: paths do not lead there.
+// path returns the path of a random field of a type, or "". The API machinery makes the struct of
+// an embedded pointer for a field that is cleared afterwards: paths do not lead there.
 func (r randomStructs) path(t reflect.Type) string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
@@ -248,8 +248,8 @@ func (r randomStructs) path(t reflect.Type) string {
 	return f.Name
 }
 
-// TestRandomStructs decodes random objects as random types, with and without some of their fields. No
-// two of them have a value in common that writes to itself.
+// TestRandomStructs decodes random objects as random types, with and without some of their fields.
+// No two of them have a value in common that writes to itself.
 func TestRandomStructs(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

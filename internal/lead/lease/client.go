@@ -37,9 +37,9 @@ type Client struct {
 	suspect atomic.Bool
 }
 
-// NewClient returns a client without the rate limit of config, whose tokens others may have
-// used. The loops limit themselves. A request but a watch may take timeout. onTimeout is called when
-// one had no answer in time.
+// NewClient returns a client without the rate limit of config, whose tokens others may have used.
+// The loops limit themselves. A request but a watch may take timeout. onTimeout is called when one
+// had no answer in time.
 func NewClient(config *rest.Config, namespace string, s Selection, timeout time.Duration,
 	onTimeout func()) (*Client, error) {
 	scheme := runtime.NewScheme()

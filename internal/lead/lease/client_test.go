@@ -117,8 +117,8 @@ func TestATrialUpdateChangesNothing(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatIsNoLeaseIsAnError has answers with the code 200 of something between the server and
-// the process. As a Lease without a holder, one would be taken for released.
+// TestAnAnswerThatIsNoLeaseIsAnError has answers with the code 200 of something between the server
+// and the process. As a Lease without a holder, one would be taken for released.
 func TestAnAnswerThatIsNoLeaseIsAnError(t *testing.T) {
 	requests := map[string]func(w *world, l *Lease) error{
 		"get":    func(w *world, _ *Lease) error { return w.read(w.Context()) },
@@ -153,8 +153,8 @@ func TestAnAnswerThatIsNoLeaseIsAnError(t *testing.T) {
 	})
 }
 
-// TestAPageOfAProxyIsNoStatement has answers with other codes: they do not say that a Lease is gone, has
-// another version, or is forbidden.
+// TestAPageOfAProxyIsNoStatement has answers with other codes: they do not say that a Lease is
+// gone, has another version, or is forbidden.
 func TestAPageOfAProxyIsNoStatement(t *testing.T) {
 	bubble(t, func(w *world) {
 		for _, code := range []int{http.StatusNotFound, http.StatusConflict, http.StatusForbidden} {

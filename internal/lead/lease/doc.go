@@ -1,6 +1,7 @@
 // Package lease has the code that all holders of Leases share, in an election and in a group of
 // shards: a [Client] sends requests of Leases, a [Follower] watches them, a [View] puts what was
-// observed in order, a [Holder] renews one, and a [Term] is the time during which its holder may write.
+// observed in order, a [Holder] renews one, and a [Term] is the time during which its holder may
+// write.
 //
 //	sent                                 fence          expired
 //	  │◀───────── 4/5 of the duration ─────▶│◀── 1/5 ──▶│
@@ -17,17 +18,17 @@
 //  3. Each request ends after a fifth of the duration. After one without an answer, the next uses
 //     another connection. A failure is followed by another try after a sixtieth of the duration,
 //     doubled up to a fifteenth.
-//  4. The watch resumes where it ended. After a duration without an event, in which each holder renews
-//     its Lease, and after watches that fail, it begins with a list. While list or watch are forbidden,
-//     the Leases are read every fifth of the duration.
-//  5. An observation that is older than the last one of its Lease has no effect, unless a read or a list
-//     shows that the server has lost versions: nothing else was observed since it was sent.
+//  4. The watch resumes where it ended. After a duration without an event, in which each holder
+//     renews its Lease, and after watches that fail, it begins with a list. While list or watch are
+//     forbidden, the Leases are read every fifth of the duration.
+//  5. An observation that is older than the last one of its Lease has no effect, unless a read or a
+//     list shows that the server has lost versions: nothing else was observed since it was sent.
 //  6. An answer of anything else than the API server, such as a proxy, says nothing of a Lease.
 //
 // # Concurrency properties
 //
-// A Client, a Term and Failures may be used from any goroutine, a View under the lock of its owner. A Follower runs in one goroutine, and
-// its Restart may be called from any.
+// A Client, a Term and Failures may be used from any goroutine, a View under the lock of its owner.
+// A Follower runs in one goroutine, and its Restart may be called from any.
 //
 // # Memory
 //

@@ -32,9 +32,10 @@ type Follower struct {
 	polling error              // why the Leases are not watched, or nil
 }
 
-// Run follows the Leases until ctx ends: by a list and a watch, which resumes where it ended. A watch
-// that fails for long, or that brings nothing for the duration of a Lease, in which each holder renews
-// its own, is followed by a list. While these are forbidden, Run reads the Leases now and then.
+// Run follows the Leases until ctx ends: by a list and a watch, which resumes where it ended. A
+// watch that fails for long, or that brings nothing for the duration of a Lease, in which each
+// holder renews its own, is followed by a list. While these are forbidden, Run reads the Leases now
+// and then.
 func (f *Follower) Run(ctx context.Context) {
 	version := ""
 	for failures := 0; ctx.Err() == nil; {

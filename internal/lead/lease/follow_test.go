@@ -207,8 +207,8 @@ func TestASilentWatchEndsWithARequestWithoutAnAnswer(t *testing.T) {
 	})
 }
 
-// TestAWatchWithoutAnEventForADurationEnds has a watch that brings nothing while requests succeed, from
-// its begin or from its first event on.
+// TestAWatchWithoutAnEventForADurationEnds has a watch that brings nothing while requests succeed,
+// from its begin or from its first event on.
 func TestAWatchWithoutAnEventForADurationEnds(t *testing.T) {
 	for frame := range 2 {
 		bubble(t, func(w *world) {

@@ -139,8 +139,8 @@ func TestATransitionIsANewHolder(t *testing.T) {
 	})
 }
 
-// TestARenewalChangesALeaseWhileTheClockStands: others take a Lease that does not change for one that is
-// not renewed.
+// TestARenewalChangesALeaseWhileTheClockStands: others take a Lease that does not change for one
+// that is not renewed.
 func TestARenewalChangesALeaseWhileTheClockStands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := new(Lease)

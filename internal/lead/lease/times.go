@@ -70,15 +70,15 @@ func (t Times) Delay(failures int, err error) time.Duration {
 	return max(d-rand.N(d/4+1), asked(err, t.Renew))
 }
 
-// LongDelay is Delay for what costs more than a request: it is doubled up to the duration, which also
-// bounds the time that the server asks for.
+// LongDelay is Delay for what costs more than a request: it is doubled up to the duration, which
+// also bounds the time that the server asks for.
 func (t Times) LongDelay(failures int, err error) time.Duration {
 	d := min(t.Duration/60<<min(failures-1, 6), t.Duration)
 	return max(d-rand.N(d/4+1), asked(err, t.Duration))
 }
 
-// asked returns the wait that the server asks for with jitter above it, up to a longest one with jitter
-// below it; 0 if it asks for none.
+// asked returns the wait that the server asks for with jitter above it, up to a longest one with
+// jitter below it; 0 if it asks for none.
 func asked(err error, most time.Duration) time.Duration {
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	d := time.Duration(seconds) * time.Second

@@ -12,8 +12,8 @@ type Observation struct {
 	Deleted bool
 }
 
-// View puts observations of Leases in order: those of lists, reads, events and answers to writes, of
-// which one may arrive after a later one. The lock of its owner guards it.
+// View puts observations of Leases in order: those of lists, reads, events and answers to writes,
+// of which one may arrive after a later one. The lock of its owner guards it.
 type View struct {
 	// Put takes an observation that is not older than the last one of the Lease.
 	Put func(Observation)
@@ -40,8 +40,8 @@ func (v *View) Event(l *coordinationv1.Lease, deleted bool) {
 	v.put(o)
 }
 
-// Read takes the answer to a consistent read of a Lease, nil if there is none. sentAt is Version when
-// the read was sent: if that has not changed, the answer is newer, even if the server has lost
+// Read takes the answer to a consistent read of a Lease, nil if there is none. sentAt is Version
+// when the read was sent: if that has not changed, the answer is newer, even if the server has lost
 // versions.
 func (v *View) Read(name string, l *coordinationv1.Lease, sentAt string) {
 	isNewer := v.versions[name] == sentAt
@@ -53,8 +53,8 @@ func (v *View) Read(name string, l *coordinationv1.Lease, sentAt string) {
 	}
 }
 
-// List takes a consistent list. sentAt is Newest when it was sent, as for Read. Those of the names that
-// it lacks have no Lease.
+// List takes a consistent list. sentAt is Newest when it was sent, as for Read. Those of the names
+// that it lacks have no Lease.
 func (v *View) List(list *coordinationv1.LeaseList, sentAt string, names map[string]bool) {
 	isNewer := v.newest == sentAt
 	listed := map[string]bool{}

@@ -14,9 +14,9 @@ func leaseAt(name, version string) *coordinationv1.Lease {
 	return &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: name, ResourceVersion: version}}
 }
 
-// TestViewOrdersObservations takes observations of the Leases a and b, each with its version, and lists
-// those that are put. "late" ones were sent before the first step, "new" ones after the step before; a
-// name in a list has its version, as in "list 9 a7 b8".
+// TestViewOrdersObservations takes observations of the Leases a and b, each with its version, and
+// lists those that are put. "late" ones were sent before the first step, "new" ones after the step
+// before; a name in a list has its version, as in "list 9 a7 b8".
 func TestViewOrdersObservations(t *testing.T) {
 	for name, test := range map[string]struct{ steps, want string }{
 		"events":                           {"event a5, event a6", "a5 a6"},

@@ -22,20 +22,20 @@
 //
 // # When the server is asked
 //
-// After ten seconds, and after one second if no event may come: a selector of the cache may hide the
-// object or its end, or a collection was written, of which a version is known that no object of the
-// namespace has. The answer settles a write that the cache cannot show: the server was set back and
-// has lost it, the selector leaves the object out, or the cached object is the newest. Where no event may
-// come, of an end that the selector may hide or of a collection, the cache lists again, and shows the write
-// when it has reached its version. That it has what the server has would not do: its watch may have yet
-// to bring the states of an object that came and went.
-// A cache that could show the write after ten seconds, and does not, is told that its watch may be
-// behind.
+// After ten seconds, and after one second if no event may come: a selector of the cache may hide
+// the object or its end, or a collection was written, of which a version is known that no object of
+// the namespace has. The answer settles a write that the cache cannot show: the server was set back
+// and has lost it, the selector leaves the object out, or the cached object is the newest. Where no
+// event may come, of an end that the selector may hide or of a collection, the cache lists again,
+// and shows the write when it has reached its version. That it has what the server has would not
+// do: its watch may have yet to bring the states of an object that came and went. A cache that
+// could show the write after ten seconds, and does not, is told that its watch may be behind.
 //
 // # Concurrency properties
 //
-// A Write is a value without locks. Held reads the cache once, and decides about what it has read: heldIn
-// is a pure function, of controllers and of clients alike. Ask reads it again after the answer.
+// A Write is a value without locks. Held reads the cache once, and decides about what it has read:
+// heldIn is a pure function, of controllers and of clients alike. Ask reads it again after the
+// answer.
 //
 // # Memory
 //

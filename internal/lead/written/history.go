@@ -6,7 +6,8 @@ import (
 	"github.com/tidings-go/tidings/internal/engine/delta"
 )
 
-// compareObject tells the cache if a later read has shown a state of the object that its history cannot have.
+// compareObject tells the cache if a later read has shown a state of the object that its history
+// cannot have.
 func (s *state) compareObject(by Cache, key, version, uid string) {
 	order, ok := delta.CompareDecimal(version, s.version)
 	before, passed := delta.CompareDecimal(version, s.reached)
@@ -18,15 +19,16 @@ func (s *state) compareObject(by Cache, key, version, uid string) {
 	}
 }
 
-// compare tells the cache if a later read has shown a version of the collection that its history cannot have.
+// compare tells the cache if a later read has shown a version of the collection that its history
+// cannot have.
 func (s *state) compare(by Cache, key, version string) {
 	if order, ok := delta.CompareDecimal(version, s.reached); ok && order < 0 {
 		by.SuspectWatch(key, s.reached, "")
 	}
 }
 
-// Newest tells a cache if a consistent list of a namespace, which ask makes, has shown a version that its
-// history cannot have, and returns the version.
+// Newest tells a cache if a consistent list of a namespace, which ask makes, has shown a version
+// that its history cannot have, and returns the version.
 func Newest(by Cache, namespace string, ask func() (string, error)) (string, error) {
 	key := namespace + "/"
 	before := stateOf(by, key, "")

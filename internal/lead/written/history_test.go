@@ -30,8 +30,8 @@ func withObject(t *testing.T) (*guard.Guard, *corev1.ConfigMap) {
 	return asker, made.(*corev1.ConfigMap)
 }
 
-// TestAnswersOfAnotherHistory asks about writes a server that was set back: what cannot be true in the
-// history of the cache is told to it, and nothing else.
+// TestAnswersOfAnotherHistory asks about writes a server that was set back: what cannot be true in
+// the history of the cache is told to it, and nothing else.
 func TestAnswersOfAnotherHistory(t *testing.T) {
 	asker, x := withObject(t)
 	version, uid, later := x.ResourceVersion, string(x.UID), x.ResourceVersion+"0"
@@ -73,8 +73,8 @@ func TestAnswersOfAnotherHistory(t *testing.T) {
 	}
 }
 
-// TestAnotherObjectInItsPlace: the cache shows what the server has, which is another object than the written
-// one, at an earlier version.
+// TestAnotherObjectInItsPlace: the cache shows what the server has, which is another object than
+// the written one, at an earlier version.
 func TestAnotherObjectInItsPlace(t *testing.T) {
 	asker, x := withObject(t)
 	w := Write{Object: "shop/x", UID: "2", Version: x.ResourceVersion + "0"}
@@ -85,8 +85,8 @@ func TestAnotherObjectInItsPlace(t *testing.T) {
 	}
 }
 
-// TestC03_AnotherObjectBehindATransform: others have made another object of the name of a deleted one. A
-// transform has left out what tells them apart.
+// TestC03_AnotherObjectBehindATransform: others have made another object of the name of a deleted
+// one. A transform has left out what tells them apart.
 func TestC03_AnotherObjectBehindATransform(t *testing.T) {
 	asker, x := withObject(t)
 	version := x.ResourceVersion
@@ -110,8 +110,9 @@ func TestC03_AnotherObjectBehindATransform(t *testing.T) {
 	}
 }
 
-// TestC03_QuietWrites are those that no event may tell a cache of. That the cache has what the server has
-// settles none of them: its watch may have yet to bring what came and went. The cache is listed again.
+// TestC03_QuietWrites are those that no event may tell a cache of. That the cache has what the
+// server has settles none of them: its watch may have yet to bring what came and went. The cache is
+// listed again.
 func TestC03_QuietWrites(t *testing.T) {
 	asker, x := withObject(t)
 	version, later, uid := x.ResourceVersion, x.ResourceVersion+"0", string(x.UID)

@@ -36,11 +36,11 @@ type Cache interface {
 	// cannot be decoded, in the place of the cached one: it shows a write all the same.
 	Received(key string) (version, uid string, ok bool)
 	// SuspectWatch reports that a consistent read has shown another state of an object than is
-	// cached: one before version, which is that of an object with a UID, or a later one for "". Without
-	// a UID, the version of the collection is before version.
+	// cached: one before version, which is that of an object with a UID, or a later one for "".
+	// Without a UID, the version of the collection is before version.
 	SuspectWatch(key, version, uid string)
-	// CatchUp lists the objects of the namespace of a key, if the cache has not reached a version. It is for
-	// versions that no event may ever tell of.
+	// CatchUp lists the objects of the namespace of a key, if the cache has not reached a version.
+	// It is for versions that no event may ever tell of.
 	CatchUp(key, version string)
 }
 
@@ -173,14 +173,14 @@ func (w *Write) Replaces(earlier *Write) bool {
 		w.Conflict == earlier.Conflict && (w.Gone || Reaches(w.Version, earlier.Version))
 }
 
-// Recreates reports whether the write has made an object after an earlier write has ended another one of
-// its name. A cache that shows it, and holds the slots of both, shows that end.
+// Recreates reports whether the write has made an object after an earlier write has ended another
+// one of its name. A cache that shows it, and holds the slots of both, shows that end.
 func (w *Write) Recreates(earlier *Write) bool {
 	return w.Object == earlier.Object && w.isAnswered() && earlier.Gone && Another(w.UID, earlier.UID)
 }
 
-// Another reports whether two UIDs are those of different objects. One that is empty is not known: a
-// transform may have removed it.
+// Another reports whether two UIDs are those of different objects. One that is empty is not known:
+// a transform may have removed it.
 func Another[S ~string](a, b S) bool { return a != "" && b != "" && a != b }
 
 // Reaches reports whether a version is another one or later. Versions that are not decimal

@@ -1,4 +1,5 @@
-// Package footprint estimates the [Memory] of informers: their objects, their keys and their indexes.
+// Package footprint estimates the [Memory] of informers: their objects, their keys and their
+// indexes.
 //
 //	objects   up to 64 of them, walked by reflection: memory that one object has alone counts for
 //	          each object, and memory that several share once

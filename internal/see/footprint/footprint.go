@@ -77,8 +77,8 @@ type estimate struct {
 }
 
 // Update returns the estimates for informers by name. It measures the objects of up to 10 informers
-// whose estimate is missing or older than a minute, the oldest first. Those that were never measured
-// are not in the result.
+// whose estimate is missing or older than a minute, the oldest first. Those that were never
+// measured are not in the result.
 func (e *Estimates) Update(views map[string]inspect.View) map[string]Memory {
 	e.mu.Lock()
 	defer e.mu.Unlock()

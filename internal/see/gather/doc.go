@@ -1,6 +1,6 @@
-// Package gather reads health: [Sources] are the factories, informers, managers, controllers and groups
-// that a program shows, and [Sources.Read] returns the [Figures] of all at one time. Packages metrics
-// and debug show them.
+// Package gather reads health: [Sources] are the factories, informers, managers, controllers and
+// groups that a program shows, and [Sources.Read] returns the [Figures] of all at one time.
+// Packages metrics and debug show them.
 //
 // # Concurrency properties
 //

@@ -31,8 +31,8 @@ type reader struct {
 	read func(s *Sources, f *Figures)
 }
 
-// Add adds sources: each is a *tidings.Factory, a factory of a drop-in package, an informer of either
-// that has no factory, a *controller.Manager, a *controller.Controller without a manager, a
+// Add adds sources: each is a *tidings.Factory, a factory of a drop-in package, an informer of
+// either that has no factory, a *controller.Manager, a *controller.Controller without a manager, a
 // *controller.Guard or *election.Elector without one, or a *shard.Group. A source that was added
 // before is not added again. With an error, none is added.
 func (s *Sources) Add(all ...any) error {

@@ -45,21 +45,22 @@ type Informer interface {
 	// SuspectWatch reports that a consistent read has shown another state of an object than is
 	// cached: the watch is begun anew, unless it has just begun. version and uid are those of the
 	// cached state if that was cached before the read and is later than the state that the read has
-	// shown, and "" otherwise. A version without a UID is one that was reached before the read, and is
-	// later than that of the collection.
+	// shown, and "" otherwise. A version without a UID is one that was reached before the read, and
+	// is later than that of the collection.
 	SuspectWatch(key, version, uid string)
-	// CatchUp lists the objects of the namespace of a key, if they do not reflect a version yet. It does
-	// nothing within ten seconds after the last time.
+	// CatchUp lists the objects of the namespace of a key, if they do not reflect a version yet. It
+	// does nothing within ten seconds after the last time.
 	CatchUp(key, version string)
 	// Version returns the version that the whole cache reflects.
 	Version() string
 	// Over returns why it follows the server no more; nil if it does or will.
 	Over() error
-	// Outlast makes it follow the server after the end of the context that it runs with, until another
-	// context has ended too. The shutdown of its factory and its release end it all the same.
+	// Outlast makes it follow the server after the end of the context that it runs with, until
+	// another context has ended too. The shutdown of its factory and its release end it all the
+	// same.
 	Outlast(other context.Context)
-	// Turns counts the batches of changes that are applied, and the calls of the transform. A counter is
-	// odd during one, so that one which stays odd hangs.
+	// Turns counts the batches of changes that are applied, and the calls of the transform. A
+	// counter is odd during one, so that one which stays odd hangs.
 	Turns() (applied, transformed uint64)
 }
 

@@ -8,8 +8,8 @@
 //
 // # Ends
 //
-// A child ends with its standard input, which is a pipe of the parent: also when the parent is killed.
-// [Group.End] ends one child after the other, so that each hands its slots over.
+// A child ends with its standard input, which is a pipe of the parent: also when the parent is
+// killed. [Group.End] ends one child after the other, so that each hands its slots over.
 //
 // # Concurrency properties
 //

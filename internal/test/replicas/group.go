@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// Duration is the duration of the Leases of a demonstration, short so that a crash is found soon.
+	// Duration is the duration of the Leases of a demonstration, short so that a crash is found
+	// soon.
 	Duration = 5 * time.Second
 
 	period = time.Second
@@ -26,7 +27,8 @@ const (
 
 // Group prints the changes of the slots of replicas. All fields but Rest are required.
 type Group struct {
-	// Lease is the namespace and the name of the Lease with the map, and Duration that of the Leases.
+	// Lease is the namespace and the name of the Lease with the map, and Duration that of the
+	// Leases.
 	Lease    string
 	Duration time.Duration
 	Replicas []*Process
@@ -67,8 +69,8 @@ func (g *Group) Follow(ctx context.Context) error {
 	}
 }
 
-// End ends one replica after the other, so that each hands its slots over, and the last one releases
-// its Lease. It ends all of them also if one fails.
+// End ends one replica after the other, so that each hands its slots over, and the last one
+// releases its Lease. It ends all of them also if one fails.
 func (g *Group) End(ctx context.Context) (err error) {
 	for _, p := range g.Replicas {
 		if p.hasEnded() {
@@ -152,8 +154,8 @@ type cover struct {
 	waiting                   map[string]int // for the Lease of a replica that has ended
 }
 
-// coverOf returns the cover of the slots. A member learns of an end from the Lease, and this process
-// before.
+// coverOf returns the cover of the slots. A member learns of an end from the Lease, and this
+// process before.
 func (g *Group) coverOf(entries []shard.Entry) *cover {
 	c := &cover{waiting: map[string]int{}}
 	for _, e := range entries {

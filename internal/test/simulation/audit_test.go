@@ -18,8 +18,9 @@ import (
 
 // quiet is the time after the last fault within which all caches must agree with the server. A
 // streamed list that lost its end is given up after its timeout of up to ten minutes and half a
-// minute of grace. Failed requests are tried again within a minute. A rewind that only a missing object
-// shows takes two watches where there are no bookmarks: one of up to ten minutes and one of five.
+// minute of grace. Failed requests are tried again within a minute. A rewind that only a missing
+// object shows takes two watches where there are no bookmarks: one of up to ten minutes and one of
+// five.
 const quiet = 17 * time.Minute
 
 // settle ends all faults and gives the informers time to come into step.

@@ -23,8 +23,8 @@
 //
 // # Dimensions
 //
-// Four suites ask what happens to an informer, each in its own way. A new fault, kind of informer or
-// option is a row or a dimension of those of them that can have it. The others are package
+// Four suites ask what happens to an informer, each in its own way. A new fault, kind of informer
+// or option is a row or a dimension of those of them that can have it. The others are package
 // tidingstest, the tables of faults of the root (faults_*_test.go), and its random lives
 // (lives_*_test.go).
 //

@@ -63,8 +63,8 @@ var (
 	shardTest      = regexp.MustCompile(`(?m)^func TestS(\d)_\w+\(t \*testing\.T\)`)
 )
 
-// TestShardsContract checks that every property of shards has a place in the code, which exists, and
-// a test that carries its number.
+// TestShardsContract checks that every property of shards has a place in the code, which exists,
+// and a test that carries its number.
 func TestShardsContract(t *testing.T) {
 	enterRoot(t)
 	found := numbersOfTests(t, shardTest)

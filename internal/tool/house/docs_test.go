@@ -235,9 +235,9 @@ func TestDocsCode(t *testing.T) {
 	t.Run("fragments", func(t *testing.T) { checkFragments(t, fragments) })
 }
 
-// checkPrograms vets, tests and runs the programs as packages of one module, which requires this one
-// as the module of a user does. Programs with tests are files of one package, so that one binary is
-// linked: linking takes longer than the rest.
+// checkPrograms vets, tests and runs the programs as packages of one module, which requires this
+// one as the module of a user does. Programs with tests are files of one package, so that one
+// binary is linked: linking takes longer than the rest.
 func checkPrograms(t *testing.T, programs []block) {
 	root, err := os.Getwd()
 	if err != nil {

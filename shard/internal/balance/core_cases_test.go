@@ -230,8 +230,8 @@ func (c *core) disturb() {
 	}
 }
 
-// TestWhatIsOnItsWayIsNoBreak has a member that takes, declines and takes again: another one gets its
-// share nevertheless.
+// TestWhatIsOnItsWayIsNoBreak has a member that takes, declines and takes again: another one gets
+// its share nevertheless.
 func TestWhatIsOnItsWayIsNoBreak(t *testing.T) {
 	g := newGroup(t, slot.Count)
 	a := g.join("1")

@@ -155,8 +155,8 @@ func (s *State) observeMoves(b *board, now time.Time) {
 	}
 }
 
-// observeWeights records since when members are off the share, and whether a start is cold. What is on
-// its way is no break: the member that is to get it may decline in the end.
+// observeWeights records since when members are off the share, and whether a start is cold. What is
+// on its way is no break: the member that is to get it may decline in the end.
 func (s *State) observeWeights(b *board, now time.Time) {
 	for _, m := range b.members {
 		most := b.share * (1 + tolerance)

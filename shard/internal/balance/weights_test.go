@@ -117,7 +117,8 @@ func TestS1_ATypeThatFailsOnOne(t *testing.T) {
 	g.settled(time.Hour)
 }
 
-// TestS1_WhoTakesIsCompared: of the members that take, those that lack the fewest controllers inherit.
+// TestS1_WhoTakesIsCompared: of the members that take, those that lack the fewest controllers
+// inherit.
 func TestS1_WhoTakesIsCompared(t *testing.T) {
 	g := evenGroup(t, 4, nil)
 	lacks := g.members[0]

@@ -47,8 +47,8 @@ type job struct {
 
 	mu    sync.Mutex // guards the rest, which is that of a run
 	calls map[string]*keyLog
-	// inherited has the versions that earlier terms wrote, by object. It is empty after a crash, when a term
-	// need not show them at once.
+	// inherited has the versions that earlier terms wrote, by object. It is empty after a crash,
+	// when a term need not show them at once.
 	inherited map[string]string
 }
 
@@ -217,7 +217,8 @@ func (r *job) begin(request controller.Request[*corev1.ConfigMap]) *keyLog {
 	return log
 }
 
-// fresh checks that a cached object is not older than the last write of the run, or of the terms before.
+// fresh checks that a cached object is not older than the last write of the run, or of the terms
+// before.
 func (r *job) fresh(
 	log *keyLog, kind string, request controller.Request[*corev1.ConfigMap], cached metav1.Object,
 ) {

@@ -13,7 +13,8 @@ import (
 // Output is the name of the generated file, in clientgo/cache.
 const Output = "zz_generated.forwards.go"
 
-// Generate returns the text of the generated file. The same client-go gives the same text, byte by byte.
+// Generate returns the text of the generated file. The same client-go gives the same text, byte by
+// byte.
 func Generate(ctx context.Context) ([]byte, error) {
 	packages, err := Load(ctx, ".", Upstream)
 	if err != nil {
@@ -34,7 +35,8 @@ func Generate(ctx context.Context) ([]byte, error) {
 	return finish(text, packages.importer)
 }
 
-// finish formats a text and makes sure that it compiles. It does not where a signature names a type that is not exported.
+// finish formats a text and makes sure that it compiles. It does not where a signature names a type
+// that is not exported.
 func finish(text []byte, imports types.Importer) ([]byte, error) {
 	text, err := format.Source(text)
 	if err != nil {

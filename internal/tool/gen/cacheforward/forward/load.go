@@ -18,8 +18,8 @@ import (
 	"strings"
 )
 
-// Packages are compiled packages with everything that they import. All share one universe of types, so types of one
-// can be compared with types of another. It is for one goroutine at a time.
+// Packages are compiled packages with everything that they import. All share one universe of types,
+// so types of one can be compared with types of another. It is for one goroutine at a time.
 type Packages struct {
 	listed   map[string]Listed
 	named    []Listed
@@ -33,8 +33,8 @@ type Listed struct {
 	DepOnly, Standard             bool
 }
 
-// Load compiles the packages of some import paths, as the module of a directory sees them. An error has the message of
-// the go command.
+// Load compiles the packages of some import paths, as the module of a directory sees them. An error
+// has the message of the go command.
 func Load(ctx context.Context, dir string, paths ...string) (*Packages, error) {
 	arguments := append([]string{
 		"list", "-C", dir, "-export", "-deps",
@@ -82,7 +82,8 @@ func (p *Packages) Import(path string) (*types.Package, error) {
 	return p.importer.Import(path)
 }
 
-// deprecated returns the package-level names whose sources have a paragraph that begins with "Deprecated:".
+// deprecated returns the package-level names whose sources have a paragraph that begins with
+// "Deprecated:".
 func (p *Packages) deprecated(path string) (map[string]bool, error) {
 	names := map[string]bool{}
 	fset := token.NewFileSet()

@@ -24,7 +24,8 @@ type writer struct {
 	constants, variables, types, functions bytes.Buffer
 }
 
-// source returns the text of a package that forwards the exported names of another one, not yet formatted.
+// source returns the text of a package that forwards the exported names of another one, not yet
+// formatted.
 func source(upstream *types.Package, deprecated map[string]bool, t tables) ([]byte, error) {
 	w := &writer{upstream: upstream, deprecated: deprecated, tables: t, imports: map[string]string{local: upstream.Path()}}
 	if err := w.checkTables(); err != nil {
@@ -140,8 +141,8 @@ func modern(text string) string {
 
 var version = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
-// qualify returns the name by which the file knows a package. Forwarded types need none. That of an API version gets its
-// group in front, as in metav1.
+// qualify returns the name by which the file knows a package. Forwarded types need none. That of an
+// API version gets its group in front, as in metav1.
 func (w *writer) qualify(p *types.Package) string {
 	if p == w.upstream {
 		return ""

@@ -9,8 +9,8 @@ type tables struct {
 	variables map[string]string // functions that become variables, each with the end of the sentence that says why
 }
 
-// Client-go skips its own directory when it looks for a reflector's maker, as a vendored build has it. A function of ours
-// would lie outside that directory, and every reflector would have its name.
+// Client-go skips its own directory when it looks for a reflector's maker, as a vendored build has
+// it. A function of ours would lie outside that directory, and every reflector would have its name.
 const (
 	namesReflector = "it names a reflector without a name by its caller"
 	logsCaller     = "its log lines name its caller"
