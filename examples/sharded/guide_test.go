@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/apisim"
 )
 
 // TestTheProgramOfTheGuide runs the program of docs/guides/scale.md until it has done its work, and
@@ -30,15 +29,7 @@ func TestTheProgramOfTheGuide(t *testing.T) {
 	if code == nil {
 		t.Fatal("the guide has no program")
 	}
-	server, err := apisim.New(apisim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close() //nolint:errcheck // the test ends
-	c := &cluster{Server: server}
-	if c.url, err = server.Listen("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	c := listen(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"main.go": string(code[1]),

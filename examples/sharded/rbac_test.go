@@ -73,7 +73,9 @@ func TestTheRolesAreWhatAReplicaNeeds(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			go func() { ended <- r.Run(ctx, func(http.Handler) {}) }()
+			go func() {
+				ended <- r.Run(ctx, func(_ http.Handler, run func(context.Context) error) error { return run(ctx) })
+			}()
 			return func() error {
 				cancel()
 				return <-ended
@@ -108,6 +110,11 @@ func TestTheRolesAreWhatAReplicaNeeds(t *testing.T) {
 		}
 		checkRights(t, server, granted)
 	})
+}
+
+// unserved runs a replica without pages.
+func unserved(_ http.Handler, run func(context.Context) error) error {
+	return run(context.Background())
 }
 
 // checkRights wants no request to have been refused, and each right to have been used.

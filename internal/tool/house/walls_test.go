@@ -213,7 +213,7 @@ var (
 		"examples":            {rooms: []string{".", "examples/command"}, others: []string{"k8s.io"}, tests: []string{"*"}},
 		"examples/controller": {rooms: []string{".", "controller", "controller/objects", "controller/recorder", "examples/command", "metrics"}, others: []string{"k8s.io", "github.com/prometheus/client_golang/prometheus"}, tests: []string{"*"}},
 		"examples/sharded": {
-			rooms:  []string{".", "apisim", "controller", "debug", "examples/command", "internal/test/replicas", "metrics", "shard"},
+			rooms:  []string{".", "apisim", "controller", "debug", "examples/command", "metrics", "shard"},
 			others: []string{"k8s.io", "github.com/prometheus/client_golang/prometheus"},
 			tests:  []string{"*"},
 		},
@@ -228,7 +228,6 @@ var (
 		"internal/test/hostile":    {tests: []string{"*"}, dropIn: true},
 		"internal/test/simulation": {tests: []string{"*"}, dropIn: true},
 		"internal/test/seeds":      {},
-		"internal/test/replicas":   {rooms: []string{"shard"}, tests: []string{"*"}},
 		"internal/tool/mutants":    {rooms: []string{"internal/tool/gen"}},
 		"internal/tool/house":      {},
 		"contract":                 {tests: []string{"*"}, dropIn: true},

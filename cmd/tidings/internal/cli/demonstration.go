@@ -21,11 +21,11 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/replicas"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/flight"
-	"github.com/tidings-go/tidings/internal/test/replicas"
 )
 
 const (

@@ -13,10 +13,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/replicas"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/debug"
-	"github.com/tidings-go/tidings/internal/test/replicas"
 	"github.com/tidings-go/tidings/shard"
 )
 

@@ -2,22 +2,21 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"testing"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/shard"
 )
 
-const (
-	teams        = 200
-	perTeam      = 2
-	changePeriod = 50 * time.Millisecond
-)
+const teams, perTeam = 200, 2
 
 // cluster is an API server in memory, with ConfigMaps in the namespaces of teams.
 type cluster struct {
@@ -25,16 +24,46 @@ type cluster struct {
 	url string
 }
 
-func newCluster(ctx context.Context) (*cluster, error) {
+// listen starts a server at an address of this machine.
+func listen(t *testing.T) *cluster {
+	t.Helper()
 	server, err := apisim.New(apisim.Options{})
 	if err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { server.Close() }) //nolint:errcheck // the test ends
 	c := &cluster{Server: server}
 	if c.url, err = server.Listen("127.0.0.1:0"); err != nil {
-		return nil, err
+		t.Fatal(err)
 	}
-	return c, c.fill(ctx)
+	return c
+}
+
+// awaitOwners waits until a number of replicas own slots.
+func (c *cluster) awaitOwners(t *testing.T, replicas int) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), maxWait)
+	defer cancel()
+	for {
+		r, err := shard.Read(ctx, &rest.Config{Host: c.url, QPS: -1}, "default", name)
+		if err != nil && !errors.Is(err, shard.ErrNoGroup) {
+			t.Fatal(err)
+		}
+		owners := 0
+		for _, m := range r.Members {
+			if m.Slots > 0 {
+				owners++
+			}
+		}
+		if owners == replicas && r.Moving == 0 {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			t.Fatalf("the members are %+v", r.Members)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
 }
 
 func (c *cluster) fill(ctx context.Context) error {
@@ -62,33 +91,6 @@ func (c *cluster) fill(ctx context.Context) error {
 func teamOf(i int) string { return fmt.Sprintf("team-%03d", i%teams) }
 
 func settingsOf(i int) string { return fmt.Sprintf("settings-%d", i/teams) }
-
-// change changes one ConfigMap after the other until ctx ends, as users would.
-func (c *cluster) change(ctx context.Context) error {
-	ticker := time.NewTicker(changePeriod)
-	defer ticker.Stop()
-	for i := 0; ; i = (i + 1) % (teams * perTeam) {
-		select {
-		case <-ctx.Done():
-			return nil
-		case now := <-ticker.C:
-			err := c.changeOne(ctx, i, now)
-			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-				return fmt.Errorf("change a ConfigMap: %w", err)
-			}
-		}
-	}
-}
-
-func (c *cluster) changeOne(ctx context.Context, i int, now time.Time) error {
-	configMap, err := apisim.Get[*corev1.ConfigMap](ctx, c.Server, teamOf(i), settingsOf(i))
-	if err != nil {
-		return err
-	}
-	configMap.Data["changed"] = now.Format(time.StampMilli)
-	_, err = apisim.Update(ctx, c.Server, configMap)
-	return err
-}
 
 // waiting returns the number of ConfigMaps without the checksum of their data.
 func (c *cluster) waiting(ctx context.Context) (n int, err error) {
