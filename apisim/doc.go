@@ -4,6 +4,16 @@
 // before that storage, which may lag. [Requests] is the log of requests. A [Snapshot] is a state
 // that [Server.Rewind] restores.
 //
+// # Usage
+//
+//	server := apisim.Start(t)
+//	made, err := server.Create(ctx, pod)
+//	server.Inject(apisim.Match{Verb: "watch", Resource: "pods"}.Nth(1), apisim.Fail(0, http.StatusGone))
+//	client, err := kubernetes.NewForConfig(server.Config()) // as of any API server
+//	server.ExpectRequests(t, apisim.Match{Verb: "create", Resource: "configmaps"}, 1)
+//
+// # Parts
+//
 //	client ──HTTP──▶ log ─▶ faults ─▶ Middleware ─▶ users ─▶ routes
 //	  ▲                       │                                │
 //	  │ frames, cut, late,    │      ┌─ write ◀────────────────┤

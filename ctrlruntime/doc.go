@@ -3,6 +3,15 @@
 // returns the [InformerSet] of such a cache, for health, waits, metrics and the pages of package
 // debug.
 //
+// # Usage
+//
+//	mgr, err := ctrl.NewManager(config, ctrl.Options{
+//		NewCache:  ctrlruntime.NewCache,
+//		NewClient: ctrlruntime.NewClient, // if reads are to wait for the writes before them
+//	})
+//
+// # Parts
+//
 //	ctrl.Options.NewCache ──▶ NewCache ──▶ controller-runtime's cache.New
 //	                                          │ options, namespaces, deep copies, errors
 //	                                          ▼ NewInformer

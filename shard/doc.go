@@ -2,10 +2,14 @@
 // a [Group] is the part of one process, a [Handler] does the work of a member, and a [Term] is the
 // time of one membership. [Read] describes a group to processes that are not members.
 //
+// # Usage
+//
 //	slots := controller.NewSlots(controller.ByNamespace)
 //	c, err := controller.New(pods, controller.Options[*corev1.Pod]{…, Guard: guard, Slots: slots}, f)
 //	group, err := shard.Join(ctx, config, slots, shard.Options{Namespace: "ops", Name: "rollout"})
 //	err = c.Run(ctx)
+//
+// # Leases
 //
 //	Lease rollout           Lease rollout.a-x3…   Lease rollout.b-9f…
 //	┌───────────────┐       ┌──────────────┐      ┌──────────────┐

@@ -2,6 +2,16 @@
 // that records the [Write] values of each [Call], sends nothing when a [Term] is closed, counts
 // writes ([Stats]), and asks the server about writes whose outcome is unknown.
 //
+// # Usage
+//
+//	g, err := guard.New(config, guard.Options{})
+//	client, err := kubernetes.NewForConfig(g.Config())
+//	ctx, call := g.Begin(ctx, term)
+//	_, err = client.CoreV1().Pods("shop").Update(ctx, pod, metav1.UpdateOptions{})
+//	writes := call.End() // with the versions that the server has given them
+//
+// # Parts
+//
 //	reconciler ── ctx of Begin ──▶ any client made from Config
 //	                                   │
 //	         ended call, closed term,  ▼
