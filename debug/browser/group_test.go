@@ -164,7 +164,7 @@ func openGroup(t *testing.T) (*fleet, groupView) {
 	}
 	f.join("b")
 	f.join("c")
-	f.serve(debug.Options{Groups: []debug.Group{f.members["c"]}})
+	f.serve(debug.Options{}, f.members["c"])
 	f.start()
 	f.run(chromedp.Navigate(f.url+groupPage), chromedp.WaitVisible("h1"))
 	return f, f.sees("three members share the slots", func(v groupView) bool {
