@@ -41,7 +41,6 @@ func TestWhatCanBeKnownFailsAtOnce(t *testing.T) {
 		"record, a file":      {[]string{"record", "--kubeconfig", nowhere, "--dir", file, "pods"}, 1, "choose another --dir"},
 		"replay, a page":      {[]string{"replay", recording, "--page", taken.Addr().String()}, 1, "choose another address with --page"},
 		"top, no terminal":    {[]string{"top", "deploy/x", "--kubeconfig", nowhere}, 2, "the output is no terminal"},
-		"replay, no terminal": {[]string{"replay", recording, "--top"}, 2, "the output is no terminal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			input, _ := io.Pipe() // which never ends

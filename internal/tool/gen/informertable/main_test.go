@@ -25,7 +25,7 @@ func TestUpToDate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(filepath.Join("..", "..", "..", "clientgo", "informers", file.Name()))
+		got, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "clientgo", "informers", file.Name()))
 		if err != nil {
 			t.Fatal(err)
 		}
