@@ -229,7 +229,7 @@ func (s *stream[T]) noteBookmark() {
 // causeOf returns why the reflector ended the watch, or err if it did not.
 func (s *stream[T]) causeOf(err error) error {
 	switch cause := context.Cause(s.ctx); {
-	case isTorn(cause) || errors.Is(cause, errSlotsCame):
+	case errors.Is(cause, tape.ErrTorn) || errors.Is(cause, errSlotsCame):
 		return cause
 	case errors.Is(cause, source.ErrSilent) && !errors.Is(err, source.ErrSilent):
 		// Not every source returns the cause.
