@@ -40,9 +40,9 @@ var (
 // Before the first list of Run, that list alone can fill a slot. The watch brings the changes of a slot
 // in every state.
 type filling[T any] struct {
-	r *Reflector[T]
+	*shared[T]
 
-	mu      sync.Mutex    // guards the rest, and comes after Reflector.handingOn
+	mu      sync.Mutex    // guards the rest, and comes after handingOn
 	changed chan struct{} // closed at the next change of the rest; nil if nobody waits for it
 	ended   bool          // Run has ended
 	lists   runLists
@@ -54,13 +54,11 @@ type filling[T any] struct {
 	wanted  slot.Set
 	changes map[string]string
 	cancel  context.CancelCauseFunc
-	counted int // its objects that health counts; only run uses it
+	count   listCount // only run uses it
 
 	failures int    // of lists of slots, in a row
 	reported uint64 // failures that Merge returns
 	err      error  // the last failure; nil after a list
-	// listDue demands a list of Run: that of slots was older than the reached version.
-	listDue bool
 
 	// newerUntil is the version of a list of slots that the watch has not reached, "" if it has. Until
 	// then newer maps the keys of its objects to their versions, if the cached ones may have none, so
@@ -106,9 +104,9 @@ func (f *filling[T]) lackingLocked() slot.Set {
 	if f.lists != hasList {
 		return slot.Set{}
 	}
-	lacking := f.r.held().Minus(f.filled)
-	namespace := strings.TrimSuffix(f.r.o.Partition, "/")
-	if namespace != "" && f.r.o.Slots.Key() == slot.Namespace {
+	lacking := f.slots.held().Minus(f.filled)
+	namespace := strings.TrimSuffix(f.o.Partition, "/")
+	if namespace != "" && f.o.Slots.Key() == slot.Namespace {
 		lacking = lacking.And(slot.Of(slot.Namespace.Of("", namespace)))
 	}
 	return lacking
@@ -116,7 +114,7 @@ func (f *filling[T]) lackingLocked() slot.Set {
 
 // lacking returns the number of held slots whose objects are not listed yet.
 func (f *filling[T]) lacking() int {
-	if f.r.o.Slots == nil {
+	if f.o.Slots == nil {
 		return 0
 	}
 	f.mu.Lock()
@@ -124,19 +122,15 @@ func (f *filling[T]) lacking() int {
 	return f.lackingLocked().Len()
 }
 
-// Merge waits until the queue has the objects of slots that were added to the Holding. They are listed
-// beside the watch. Before the first list, which has them too, Merge does not wait. When ctx ends, only
-// the wait ends: the list is made again until it succeeds, the slots have gone or Run has ended.
-// Merge returns a failure that the next list is unlikely to mend, or the eighth in a row.
-func (r *Reflector[T]) Merge(ctx context.Context, slots slot.Set) error {
-	f := &r.filling
+// await is Reflector.Merge.
+func (f *filling[T]) await(ctx context.Context, slots slot.Set) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.wakeLocked() // run does not know of slots that come
 	for reported := f.reported; !f.ended; f.awaitLocked(ctx) {
 		needed := f.lackingLocked()
-		if r.o.Resumes && f.lists == noList {
-			needed = r.held()
+		if f.o.Resumes && f.lists == noList {
+			needed = f.slots.held()
 		}
 		switch {
 		case needed.And(slots).IsEmpty():
@@ -152,14 +146,12 @@ func (r *Reflector[T]) Merge(ctx context.Context, slots slot.Set) error {
 	return nil
 }
 
-// Leave returns when the events that were decoded before are handed on. Those of slots that have gone
-// by now, which these must be, are not handed on afterwards. An error is that of the context.
-func (r *Reflector[T]) Leave(ctx context.Context, slots slot.Set) error {
-	if err := r.handingOn.acquire(ctx); err != nil {
+// leave is Reflector.Leave.
+func (f *filling[T]) leave(ctx context.Context, slots slot.Set) error {
+	if err := f.handingOn.acquire(ctx); err != nil {
 		return err
 	}
-	defer r.handingOn.release()
-	f := &r.filling
+	defer f.handingOn.release()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.filled = f.filled.Minus(slots)
@@ -175,20 +167,14 @@ func (r *Reflector[T]) Leave(ctx context.Context, slots slot.Set) error {
 func (f *filling[T]) listed(held slot.Set, lists runLists) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lists, f.filled, f.listDue = lists, held, false
+	f.lists, f.filled = lists, held
+	f.watch.overtaken.Store(false)
 	f.failures, f.err = 0, nil
 	f.newer, f.newerUntil = nil, ""
 	if f.cancel != nil {
 		f.cancel(errNeedless)
 	}
 	f.wakeLocked()
-}
-
-// needsList reports whether a list of Run is demanded.
-func (f *filling[T]) needsList() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.listDue
 }
 
 // hasNewer reports whether a list of slots was handed on that is later than a version.
@@ -207,7 +193,7 @@ func (f *filling[T]) note(changes []delta.Event[T], version string) []delta.Even
 	if f.newer != nil {
 		changes = slices.DeleteFunc(changes, func(e delta.Event[T]) bool {
 			newer, ok := f.newer[e.Key]
-			return ok && f.r.history.isOlder(e.Version, newer)
+			return ok && comparison(f.o.Compare).isOlder(e.Version, newer)
 		})
 	}
 	if order, ok := delta.CompareDecimal(version, f.newerUntil); ok && order >= 0 {
@@ -225,7 +211,7 @@ func (f *filling[T]) note(changes []delta.Event[T], version string) []delta.Even
 func (f *filling[T]) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	f.r.o.Go(func() {
+	f.o.Go(func() {
 		defer close(ended)
 		f.run(ctx)
 	})
@@ -253,24 +239,12 @@ func (f *filling[T]) run(ctx context.Context) {
 	}
 }
 
-// sleep waits, or returns why ctx has ended.
-func sleep(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
-}
-
 // begin waits for slots that are lacking, and returns them with the context of their list.
 func (f *filling[T]) begin(ctx context.Context) (running context.Context, slots slot.Set) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for ; ctx.Err() == nil; f.awaitLocked(ctx) {
-		if slots = f.lackingLocked(); !slots.IsEmpty() && !f.listDue {
+		if slots = f.lackingLocked(); !slots.IsEmpty() && !f.watch.overtaken.Load() {
 			running, f.cancel = context.WithCancelCause(ctx)
 			f.wanted, f.changes = slots, map[string]string{}
 			return running, slots
@@ -292,16 +266,17 @@ func (f *filling[T]) finish(running context.Context, err error) (wait time.Durat
 	case err == nil:
 		f.failures, f.err = 0, nil
 	case errors.Is(err, errOlderList):
-		f.err, f.listDue = err, true
-		f.r.noteError(err)
-		f.r.endWatch(errOlderList)
+		f.err = err
+		f.watch.overtaken.Store(true)
+		f.recorder.noteError(err)
+		f.watch.end(errOlderList)
 	default:
 		end := classify(err, false)
 		if f.failures++; !end.transient || end.silent || f.failures >= pageTries {
 			f.reported++
 		}
-		wait, f.err = f.r.waitAfter(err, end, f.failures)
-		f.r.recorder.slotsFailed(f.failures, f.err, time.Now().Add(wait))
+		wait, f.err = waitAfter(f.o.Backoff, err, end, f.failures)
+		f.recorder.slotsFailed(f.failures, f.err, time.Now().Add(wait))
 	}
 	return wait
 }

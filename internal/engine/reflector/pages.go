@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"strings"
 
-	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -15,25 +14,17 @@ const pageTries = 8
 
 // pageReader reads a list in pages, whatever asks for it: a first list, a relist, or slots that come.
 type pageReader[T any] struct {
-	r      *Reflector[T]
-	ctx    context.Context // of the list
-	source source.Source[T]
-	o      source.ListOptions // of every page, but for the token
-	span   span               // of all pages
-	pages  pages              // where the list is
+	requests *requests[T]
+	ctx      context.Context // of the list
+	source   source.Source[T]
+	o        source.ListOptions // of every page, but for the token
+	span     span               // of all pages
+	pages    pages              // where the list is
 
 	version  string // of the first page
 	read     int    // pages
 	last     bool   // the last page was read
 	failures int    // of the present page, in a row
-}
-
-// readPages counts a list and returns the reader of its pages.
-func (r *Reflector[T]) readPages(
-	ctx context.Context, src source.Source[T], o source.ListOptions,
-) *pageReader[T] {
-	r.recorder.change(func(h *health.Watch) { h.Lists++ })
-	return &pageReader[T]{r: r, ctx: ctx, source: src, o: o, span: r.startSpan(ctx, "list")}
 }
 
 // next reads the next page. The version of the list is that of its first page, so that a watch from
@@ -48,7 +39,7 @@ func (p *pageReader[T]) next() (source.Page[T], error) {
 			return isCached(key, version, uid)
 		}
 	}
-	page, err := p.r.listPage(p.span.ctx, p.source, o)
+	page, err := p.requests.page(p.span.ctx, p.source, o)
 	if err != nil {
 		return page, err
 	}
@@ -97,7 +88,7 @@ func (p *pageReader[T]) unpaged(err error, objects int) *pageReader[T] {
 	p.end(err, objects)
 	o := p.o
 	o.Limit = 0
-	return p.r.readPages(p.ctx, p.source, o)
+	return p.requests.pages(p.ctx, p.source, o)
 }
 
 // end ends the span of the list.

@@ -23,35 +23,33 @@ type paging[T any] struct {
 	afterSilence bool  // a streamed list has just fallen silent
 	demanded     bool  // by CatchUp, in the place of a watch that may go on
 
-	staged *staged[T] // nil until the list begins
-	pages  *pageReader[T]
+	running *list[T] // nil until the list begins
+	pages   *pageReader[T]
 }
 
 // close ends the span of a list that is given up, as Run ends.
 func (s *paging[T]) close() {
-	if s.staged != nil {
-		s.pages.end(context.Canceled, s.staged.len())
+	if s.running != nil {
+		s.pages.end(context.Canceled, s.running.staged.len())
 	}
 }
 
 // begin begins the list.
 func (s *paging[T]) begin(ctx context.Context) {
-	s.staged = s.beginList(ctx)
+	s.running = s.beginList(ctx)
 	o := source.ListOptions{
-		Limit: s.limit, Selects: s.selects(), ShardSelector: s.staged.asked.selector,
-		IsCached: s.unlessRewound(func(key, version, uid string) bool {
-			return s.stageCached(s.staged, key, version, uid)
-		}),
+		Limit: s.limit, Selects: s.slots.selects(), ShardSelector: s.running.asked.selector,
+		IsCached: s.running.isCachedUnlessRewound(s.running.isCached),
 	}
 	if !s.listed && !s.history.overtaken && !s.o.ConsistentFirstList {
 		o.Version = "0"
 	}
-	s.pages = s.readPages(ctx, s.source, o)
+	s.pages = s.requests.pages(ctx, s.requests.source, o)
 }
 
 // step asks for page after page.
 func (s *paging[T]) step(ctx context.Context) state[T] {
-	if s.staged == nil {
+	if s.running == nil {
 		s.begin(ctx)
 	}
 	s.recorder.enter(health.StateListing)
@@ -65,33 +63,19 @@ func (s *paging[T]) step(ctx context.Context) state[T] {
 
 // stagePage stages one page. A page that fails leaves nothing staged.
 func (s *paging[T]) stagePage() error {
-	cached := len(s.staged.cached)
+	staged := &s.running.staged
+	cached := len(staged.cached)
 	page, err := s.pages.next()
 	if err != nil {
-		s.staged.cached = s.staged.cached[:cached]
+		staged.cached = staged.cached[:cached]
 		return err
 	}
 	for _, item := range page.Items {
-		s.stage(s.staged, item)
+		s.running.stage(item)
 	}
 	s.server.lastContact = time.Now()
-	s.countListed(s.staged.len())
+	s.count.set(staged.len())
 	return nil
-}
-
-// listPage asks for a page. The request ends if it is silent for Options.MaxSilence.
-func (r *Reflector[T]) listPage(
-	ctx context.Context, src source.Source[T], o source.ListOptions,
-) (source.Page[T], error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	idle := idleTimer{cancel: cancel}
-	idle.set(r.o.MaxSilence, silence(r.o.MaxSilence))
-	defer idle.stop()
-	o.OnActivity = idle.restart
-	page, err := src.List(ctx, o)
-	r.noteSharding(o.ShardSelector, page.Sharded, err)
-	return page, err
 }
 
 // failed returns the state that follows a page that failed.
@@ -108,10 +92,10 @@ func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 		s.report(ctx, PagedList, err)
 		return s.retryAfter(err, end, s.pages.failures, s)
 	}
-	s.pages.end(err, s.staged.len())
-	s.countListed(0)
+	s.pages.end(err, s.running.staged.len())
+	s.count.set(0)
 	if fate == listUnpaged {
-		s.noteError(err)
+		s.recorder.noteError(err)
 		return &paging[T]{Reflector: s.Reflector, afterSilence: s.afterSilence, demanded: s.demanded}
 	}
 	s.report(ctx, PagedList, err)
@@ -123,8 +107,8 @@ func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
 
 // complete hands on the list.
 func (s *paging[T]) complete(ctx context.Context) state[T] {
-	objects := s.staged.len() // endList takes them
-	err := s.endList(ctx, s.staged, s.pages.version, s.pages.o.Version == "")
+	objects := s.running.staged.len() // handOn takes them
+	err := s.running.handOn(ctx, s.pages.version, s.pages.o.Version == "")
 	s.pages.end(err, objects)
 	if err != nil {
 		return s.listAgain(ctx, PagedList, err)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/engine/delta"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/source"
@@ -14,22 +13,21 @@ import (
 // fill lists the objects of slots, and hands on those that are still wanted then. The slots were held
 // before it began, and the list is consistent: so each change is in the list or comes with the watch.
 func (f *filling[T]) fill(ctx context.Context, slots slot.Set) error {
-	r := f.r
-	if err := r.handingOn.acquire(ctx); err != nil { // from now on, changes has all that the watch brings
+	if err := f.handingOn.acquire(ctx); err != nil { // from now on, changes has all that the watch brings
 		return err
 	}
-	r.handingOn.release()
-	r.endOutdatedWatch()
+	f.handingOn.release()
+	f.watch.endOutdated()
 	items, version, err := f.list(ctx, slots)
 	if err != nil {
 		return err
 	}
-	if err := r.handingOn.acquire(ctx); err != nil {
+	if err := f.handingOn.acquire(ctx); err != nil {
 		return err
 	}
-	defer r.handingOn.release()
+	defer f.handingOn.release()
 	if items = f.stillWanted(items); len(items) > 0 {
-		if err := r.queue.Push(ctx, r.o.Partition, "", items); err != nil {
+		if err := f.queue.Push(ctx, f.o.Partition, "", items); err != nil {
 			return err
 		}
 	}
@@ -41,20 +39,19 @@ func (f *filling[T]) fill(ctx context.Context, slots slot.Set) error {
 func (f *filling[T]) list(
 	ctx context.Context, slots slot.Set,
 ) (items []delta.Event[T], version string, err error) {
-	r := f.r
-	reached, key := r.recorder.snapshot().Version, r.o.Slots.Key()
+	reached, key := f.recorder.snapshot().Version, f.o.Slots.Key()
 	wanted := func(uid, namespace string) bool { return key.In(slots, uid, namespace) }
-	pages := r.readPages(ctx, r.o.Beside, source.ListOptions{
-		Limit: r.o.PageSize, ShardSelector: r.selectionOf(slots).selector, Selects: wanted,
+	pages := f.requests.pages(ctx, f.o.Beside, source.ListOptions{
+		Limit: f.o.PageSize, ShardSelector: f.slots.selectionOf(slots).selector, Selects: wanted,
 	})
 	defer func() { pages.end(err, len(items)) }()
-	defer f.count(0)
-	for ; !pages.last; f.count(len(items)) {
+	defer f.count.set(0)
+	for ; !pages.last; f.count.set(len(items)) {
 		page, err := pages.next()
 		if err != nil {
 			switch end := classify(err, false); pages.fateOf(end) {
 			case listUnpaged:
-				r.noteError(err)
+				f.recorder.noteError(err)
 				pages, items = pages.unpaged(err, len(items)), nil
 			case pageAgain:
 				if err := f.awaitPage(ctx, err, end, pages.failures); err != nil {
@@ -70,23 +67,17 @@ func (f *filling[T]) list(
 		}
 		for _, item := range page.Items {
 			if item.Err != nil && !item.IsUndecodable() || wanted(item.UID, slot.NamespaceOf(item.Key)) {
-				items = r.appendListed(items, item)
+				items = f.appendListed(items, item)
 			}
 		}
 	}
 	return items, pages.version, nil
 }
 
-// count sets the number of listed objects in health, beside those of a list of Run.
-func (f *filling[T]) count(n int) {
-	f.r.recorder.change(func(h *health.Watch) { h.Listed += n - f.counted })
-	f.counted = n
-}
-
 // awaitPage waits before a page that has failed is asked for again.
 func (f *filling[T]) awaitPage(ctx context.Context, err error, end ending, failures int) error {
-	wait, err := f.r.waitAfter(err, end, failures)
-	f.r.noteError(err)
+	wait, err := waitAfter(f.o.Backoff, err, end, failures)
+	f.recorder.noteError(err)
 	f.mu.Lock()
 	f.err = err
 	f.mu.Unlock()
@@ -94,13 +85,13 @@ func (f *filling[T]) awaitPage(ctx context.Context, err error, end ending, failu
 }
 
 // appendListed appends a listed object, unless it does not belong to the collection.
-func (r *Reflector[T]) appendListed(to []delta.Event[T], item source.Item[T]) []delta.Event[T] {
-	e, ok := r.use(delta.Merged, item)
+func (f *filling[T]) appendListed(to []delta.Event[T], item source.Item[T]) []delta.Event[T] {
+	e, ok := f.objects.use(delta.Merged, item)
 	if !ok {
 		return to
 	}
-	if r.o.Share != nil && !e.Unusable {
-		e.Object = r.o.Share(e.Object)
+	if f.o.Share != nil && !e.Unusable {
+		e.Object = f.o.Share(e.Object)
 	}
 	return append(to, e)
 }
@@ -110,10 +101,10 @@ func (r *Reflector[T]) appendListed(to []delta.Event[T], item source.Item[T]) []
 func (f *filling[T]) stillWanted(items []delta.Event[T]) []delta.Event[T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	key, wanted := f.r.o.Slots.Key(), f.wanted.And(f.r.held())
+	key, wanted := f.o.Slots.Key(), f.wanted.And(f.slots.held())
 	return slices.DeleteFunc(items, func(e delta.Event[T]) bool {
 		later, changed := f.changes[e.Key]
-		return changed && !f.r.history.isOlder(later, e.Version) ||
+		return changed && !comparison(f.o.Compare).isOlder(later, e.Version) ||
 			!key.In(wanted, e.UID, slot.NamespaceOf(e.Key))
 	})
 }
@@ -124,7 +115,7 @@ func (f *filling[T]) handedOn(items []delta.Event[T], version string) {
 	defer f.mu.Unlock()
 	f.filled = f.filled.Union(f.wanted)
 	f.newerUntil = version
-	if f.r.o.Transform == nil {
+	if f.o.Transform == nil {
 		return // the cached objects have their versions
 	}
 	if f.newer == nil {

@@ -1,10 +1,10 @@
 package reflector
 
 import (
+	"iter"
 	"strings"
 
 	"github.com/tidings-go/tidings/internal/engine/delta"
-	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // staged is the objects of a running list, in two halves. Each half is in the order in which
@@ -14,18 +14,12 @@ import (
 // in decoded, one per key, and index has their places.
 type staged[T any] struct {
 	decoded  []delta.Item[T]
-	cached   []delta.Item[T]           // recognized by the source without being decoded
-	stays    map[string]delta.Unusable // the states that cannot be used, by key
-	reused   bool                      // cached objects are in the place of listed ones
-	expected int                       // how many objects the last list had
-	keys     strings.Builder           // of cached, many in one allocation
-	room     int                       // the number of objects at which repeated ones are looked for
-	index    map[string]int            // nil until it is needed
+	cached   []delta.Item[T] // recognized by the source without being decoded
+	expected int             // how many objects the last list had
+	keys     strings.Builder // of cached, many in one allocation
+	room     int             // the number of objects at which repeated ones are looked for
+	index    map[string]int  // nil until it is needed
 	isOlder  func(a, b string) bool
-	adds     uint64            // additions of slots before the list began
-	held     slot.Set          // slots that were held when it began, or more
-	asked    selection         // of the list
-	ahead    map[string]string // the cached versions of objects that are listed in an older one
 }
 
 // leastRoom is the number of objects of a stream that are staged before repeated ones are looked
@@ -34,39 +28,17 @@ const leastRoom = 16 << 10
 
 func (s *staged[T]) len() int { return len(s.decoded) + len(s.cached) }
 
-// compare notes an object that is older than the cached one. A stream may bring other states of it
-// as well.
-func (s *staged[T]) compare(key, version, cached string) {
-	if !s.isOlder(version, cached) {
-		delete(s.ahead, key)
-		return
-	}
-	if s.ahead == nil {
-		s.ahead = map[string]string{}
-	}
-	s.ahead[key] = cached
-}
-
-// contradicts looks for an object that the list has only in states older than the cached one,
-// although the cached state is not later than the version of the list. Within one history that is
-// impossible.
-func (s *staged[T]) contradicts(version string) (key, cached string, found bool) {
-	if len(s.ahead) == 0 {
-		return "", "", false
-	}
-	for _, items := range [][]delta.Item[T]{s.decoded, s.cached} {
-		for i := range items {
-			if cached, ok := s.ahead[items[i].Key]; ok && !s.isOlder(items[i].Version, cached) {
-				delete(s.ahead, items[i].Key)
+// all yields the objects, decoded ones first.
+func (s *staged[T]) all() iter.Seq[*delta.Item[T]] {
+	return func(yield func(*delta.Item[T]) bool) {
+		for _, items := range [][]delta.Item[T]{s.decoded, s.cached} {
+			for i := range items {
+				if !yield(&items[i]) {
+					return
+				}
 			}
 		}
 	}
-	for key, cached := range s.ahead {
-		if _, ok := delta.CompareDecimal(version, cached); ok && !s.isOlder(version, cached) {
-			return key, cached, true
-		}
-	}
-	return "", "", false
 }
 
 // add stages a decoded object.
@@ -80,7 +52,6 @@ func (s *staged[T]) add(item delta.Item[T]) {
 
 // addCached stages an object that was not decoded.
 func (s *staged[T]) addCached(item delta.Item[T]) {
-	s.reused = true
 	if s.index != nil {
 		s.set(item)
 		return
@@ -139,8 +110,6 @@ func (s *staged[T]) remove(key string) {
 	if s.index == nil {
 		s.makeIndex()
 	}
-	delete(s.stays, key)
-	delete(s.ahead, key)
 	i, found := s.index[key]
 	if !found {
 		return

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
-	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/engine/tape"
 	"github.com/tidings-go/tidings/source"
 )
@@ -104,52 +102,6 @@ type stream[T any] struct {
 	bookmark time.Time     // when the last bookmark came
 	longest  time.Duration // between two bookmarks of this watch, 0 before the second
 	earlier  time.Duration // between two bookmarks of earlier watches
-}
-
-// open begins a watch.
-func (r *Reflector[T]) open(
-	ctx context.Context, o source.WatchOptions, asked selection,
-) (*stream[T], error) {
-	o.Timeout = sum(r.o.WatchTimeout, rand.N(r.o.WatchTimeout))
-	o.ShardSelector = asked.selector
-	s := &stream[T]{
-		name: r.o.Name, asked: asked, at: o.Version, opening: true, listing: o.SendInitialEvents,
-		earlier: r.server.betweenBookmarks,
-	}
-	if r.history.absent.key != "" && !s.listing { // its end in order leads to the next check
-		o.Timeout = min(o.Timeout, leastQuietFirst+time.Second+rand.N(time.Minute))
-		s.earlier = 0
-	}
-	run := ctx
-	if !s.listing {
-		s.span = r.startSpan(ctx, "watch", slog.String("version", o.Version))
-		ctx = s.span.ctx
-	}
-	ctx, s.end = context.WithTimeoutCause(ctx, sum(o.Timeout, grace), errOutlived)
-	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.idle.cancel = s.cancel
-	s.idle.set(r.o.MaxSilence, silence(r.o.MaxSilence))
-	o.OnActivity = s.active
-	s.behind = !s.listing && o.Version != r.history.version
-	r.recorder.change(func(h *health.Watch) {
-		h.Watches++
-		h.Sharded = o.ShardSelector != ""
-	})
-	var err error
-	s.Stream, err = r.source.Watch(s.ctx, o)
-	s.opened = time.Now() // after Watch: a client may have tried for long
-	if err != nil {
-		err = s.causeOf(err)
-		r.noteSharding(o.ShardSelector, true, err)
-		s.free()
-		s.endSpan(run, err, false)
-		return nil, err
-	}
-	s.opening = false
-	if !s.listing {
-		s.limitQuiet()
-	}
-	return s, nil
 }
 
 // close ends the watch. It may be called more than once.

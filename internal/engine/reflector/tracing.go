@@ -3,7 +3,6 @@ package reflector
 import (
 	"context"
 	"log/slog"
-	"strings"
 
 	"github.com/tidings-go/tidings/source"
 )
@@ -12,19 +11,6 @@ import (
 type span struct {
 	ctx  context.Context // of the requests
 	open source.Span     // nil before the beginning and after the end
-}
-
-// startSpan starts the span of an operation.
-func (r *Reflector[T]) startSpan(ctx context.Context, operation string, attrs ...slog.Attr) span {
-	if r.o.Tracer == nil {
-		return span{ctx: ctx}
-	}
-	attrs = append(attrs, slog.String("informer", r.o.Name))
-	if namespace := strings.TrimSuffix(r.o.Partition, "/"); namespace != "" {
-		attrs = append(attrs, slog.String("namespace", namespace))
-	}
-	ctx, open := r.o.Tracer.Start(ctx, operation+" "+r.o.Name, attrs...)
-	return span{ctx, open}
 }
 
 // end ends the span, if it has not ended.
