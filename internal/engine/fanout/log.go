@@ -207,21 +207,18 @@ func (l *Log[T]) Subscribe(
 		o.Name = fmt.Sprintf("handler-%d", l.made)
 	}
 	s := newSubscription(l, handle, o)
-	s.number = l.made
 	if initial != nil {
-		s.feed = &feed[T]{next: initial}
+		s.reader.feed = &feed[T]{next: initial}
 	}
 	if l.synced {
 		s.syncAt = s.pos
 	}
 	l.subs = append(l.subs, s)
 	l.running[s] = struct{}{}
-	l.attached++
-	l.busy.Add(1)
 	if o.Policy == Block {
 		l.blocking.Add(1)
 	}
-	if s.period > 0 {
+	if s.schedule.period > 0 {
 		l.resyncChanged()
 	}
 	if l.started {
@@ -232,7 +229,7 @@ func (l *Log[T]) Subscribe(
 
 // start runs a subscription's goroutine. The subscription owns it, Remove and
 // Close stop it, Done and Wait wait for it.
-func (l *Log[T]) start(s *Subscription[T]) { go s.serve() }
+func (l *Log[T]) start(s *Subscription[T]) { go s.reader.serve() }
 
 // removeLocked removes s from the log: it receives nothing more, and keeps nothing alive except the
 // notifications of a running call.
@@ -258,7 +255,8 @@ func (l *Log[T]) removeLocked(s *Subscription[T]) {
 	}
 	l.reclaimLocked()
 	if !l.started {
-		s.neverRan()
+		s.reader.feed = nil
+		s.endLocked()
 	}
 }
 
@@ -272,13 +270,9 @@ func (l *Log[T]) attach(s *Subscription[T]) {
 		return
 	}
 	s.folded, s.leftOut = s.folded+s.backlog.folded, s.leftOut+s.backlog.leftOut
-	s.backlog, s.buffer, s.detached = nil, nil, false
-	s.node, s.pos = l.tail, l.end.Load()
-	s.done.Store(s.pos)
-	s.initials.Store(l.initials.Load())
-	l.attached++
-	l.busy.Add(1)
-	if s.owed || s.period > 0 {
+	s.backlog, s.reader.buffer, s.detached = nil, nil, false
+	s.attachLocked()
+	if _, ok := s.schedule.next(); ok {
 		l.resyncChanged()
 	}
 }

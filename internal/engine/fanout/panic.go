@@ -40,7 +40,7 @@ func (p *Panic) Unwrap() error {
 // are isolated. A handler that called runtime.Goexit, as a failing test does, has not panicked:
 // it is reported, the notification counts as lost, and delivery goes on with
 // the next one on a new goroutine.
-func (s *Subscription[T]) guard() {
+func (s *reader[T]) guard() {
 	if !s.inCall {
 		return
 	}

@@ -64,9 +64,9 @@ func (o *SubscriptionOptions) check() error {
 	return nil
 }
 
-// Subscription is a handler's place in a log: a cursor, or, beyond its limit, a
-// backlog of its own. It owns one goroutine, which calls the handler and ends
-// after Remove or Log.Close, when the call that is running has returned.
+// Subscription is a handler's place in a log: a cursor, or, beyond its limit, a backlog of its own. It
+// owns one goroutine, which calls the handler and ends after Remove or Log.Close, when the call that is
+// running has returned.
 type Subscription[T any] struct {
 	log     *Log[T]
 	handle  func(change.Change[T])
@@ -75,7 +75,6 @@ type Subscription[T any] struct {
 	policy  Policy
 	limit   int
 	perKey  bool // each live key adds one to limit
-	period  time.Duration
 	isolate bool
 	onPanic func(Panic)
 
@@ -85,78 +84,68 @@ type Subscription[T any] struct {
 	synced  chan struct{}
 	ended   chan struct{} // closed when the goroutine has ended
 
+	meter
+	place[T]
+	schedule schedule
+	reader   reader[T]
+}
+
+// meter counts the calls of a handler. The goroutine writes it; anyone may read it without a lock.
+type meter struct {
 	done     atomic.Uint64 // attached: the number up to which calls have returned
 	index    atomic.Uint64 // calls of the run that have returned, for a run not of the log
 	initials atomic.Uint64 // Log.initials as of done
 	since    atomic.Int64  // the time of the last stamp, in nanoseconds after Log.epoch
 	panics   atomic.Uint64
 	calls    histogram.Histogram
+}
 
-	// mu guards the fields below. The goroutine, the only writer of run while it runs a call, reads
-	// run without it.
+// place is what a handler has yet to receive, and what it has received.
+type place[T any] struct {
+	// mu guards the rest. The goroutine, the only writer of run while it runs a call, reads run
+	// without mu. detached is written under Log.mu too, so that either lock is enough to read it.
 	mu        sync.Mutex
+	detached  bool // the subscription has a backlog
+	backlog   *backlog[T]
 	node      *chunk[T] // attached: where pos lies or, at its end, what pos follows
 	pos       uint64    // the number of the next notification to take from the log
-	run       run[T]    // is being delivered
-	backlog   *backlog[T]
-	syncAt    uint64 // attached: the number before which the synced mark stands
+	syncAt    uint64    // attached: the number before which the synced mark stands
 	replay    Items[T]
 	replayAt  uint64 // the number before which replay stands
 	replaying bool   // the replay is being delivered
+	run       run[T] // is being delivered
 	delivered uint64 // calls of earlier runs
 	folded    uint64 // of earlier backlogs
 	leftOut   uint64 // of earlier backlogs
 	dropped   backlogSize
-
-	detached bool // has a backlog; written under Log.mu and mu, read under either
-
-	// The resync schedule, guarded by Log.mu.
-	due    time.Time // the next resync by the period
-	owed   bool      // a resync was dropped and is due at once
-	owedAt time.Time
-
-	// Only the goroutine uses the fields below.
-	feed   *feed[T]           // initial set or replay under way
-	buffer []change.Change[T] // holds the runs that are not of the log
-	made   int                // calls of the run that have been made
-	timed  int                // those of made whose durations are counted
-	inCall bool               // the handler has been called and has not returned
-	slow   bool               // calls take long: stamp each
-	exited bool               // the handler has ended the goroutine
 }
 
 func newSubscription[T any](
 	l *Log[T], handle func(change.Change[T]), o SubscriptionOptions,
 ) *Subscription[T] {
 	s := &Subscription[T]{
-		log:     l,
-		handle:  handle,
-		name:    o.Name,
-		policy:  o.Policy,
-		limit:   o.Limit,
-		period:  o.ResyncPeriod,
-		isolate: o.IsolatePanics,
-		onPanic: o.OnPanic,
-		wakeup:  make(chan struct{}, 1),
-		synced:  make(chan struct{}),
-		ended:   make(chan struct{}),
-		node:    l.tail,
-		pos:     l.end.Load(),
-		syncAt:  noMark,
+		log: l, handle: handle, name: o.Name, number: l.made, policy: o.Policy, limit: o.Limit,
+		isolate: o.IsolatePanics, onPanic: o.OnPanic,
+		wakeup: make(chan struct{}, 1), synced: make(chan struct{}), ended: make(chan struct{}),
+		place:    place[T]{syncAt: noMark},
+		schedule: newSchedule(o.ResyncPeriod, o.ResyncOffset),
 	}
+	s.reader.Subscription = s
 	if s.limit == 0 {
 		s.limit, s.perKey = defaultLimit, true
 	}
-	if s.period > 0 {
-		offset := o.ResyncOffset
-		if offset == 0 {
-			offset = s.period
-		}
-		s.due = time.Now().Add(offset)
-	}
-	s.done.Store(s.pos)
-	s.initials.Store(l.initials.Load())
+	s.attachLocked()
 	return s
+}
+
+// attachLocked puts the cursor at the end of the log. It is called under Log.mu, and under mu once
+// other goroutines know the subscription.
+func (s *Subscription[T]) attachLocked() {
+	s.node, s.pos = s.log.tail, s.log.end.Load()
+	s.done.Store(s.pos)
+	s.initials.Store(s.log.initials.Load())
+	s.log.attached++
+	s.log.busy.Add(1)
 }
 
 // Name returns the name given in the options, or the one that was made up.
@@ -271,7 +260,8 @@ func (s *Subscription[T]) detachLocked(live int) {
 	}
 	s.node, s.detached = nil, true
 	if s.replay != nil {
-		s.replay, s.owed, s.owedAt = nil, true, time.Now()
+		s.replay = nil
+		s.schedule.owe()
 	}
 	s.log.tail.lent = true
 	s.log.attached--
