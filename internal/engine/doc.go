@@ -12,7 +12,7 @@
 //  1. A collection is claimed once and runs once: [Collection.Claim], [Collection.Run].
 //     lifecycle.go has the states.
 //  2. Each namespace is a part with a reflector of its own (parts.go). Parts come and go
-//     while the collection runs. Where only the server knows whether objects of the type have
+//     while the collection runs (namespaces.go). Where only the server knows whether objects of the type have
 //     a namespace, the parts are replaced when it has answered (scope.go).
 //  3. One goroutine, the processor, applies a batch of the queue: first the store, then the
 //     progress that waiters see, then the log (apply.go). Nothing else changes the cache, except
@@ -31,12 +31,12 @@
 // # Concurrency properties
 //
 // Everything may be called from any goroutine. Locks are taken in this order: the façade's,
-// parts.changeMu, Collection.applyMu, parts.mu, then the mutexes of the lifecycle, the
-// progress, the queue and the log, of which no two are held together. Options.OnNamespaces
-// runs under parts.mu: a lock that it takes must never be held by a caller that changes
-// namespaces or asks for health. parts.changeMu and applyMu are channels ([Lock]): index
-// functions and transforms run while they are held, and testing/synctest notices a goroutine
-// that waits for a channel, but not one that waits for a mutex.
+// parts.changeMu, applyMu, parts.mu, resyncs.mu, goroutines.mu, then the mutexes of the lifecycle,
+// the progress, the queue and the log, of which no two are held together. Options.OnNamespaces runs
+// under parts.mu: a lock that it takes must never be held by a caller that changes namespaces or
+// asks for health. parts.changeMu and applyMu are channels ([Lock]): index functions and transforms
+// run while they are held, and testing/synctest notices a goroutine that waits for a channel, but
+// not one that waits for a mutex.
 //
 // # Memory
 //

@@ -40,9 +40,7 @@ func (c *Collection[T]) Health() health.Informer {
 		h.Handlers = append(h.Handlers, HandlerHealth(s))
 	}
 	h.IndexErrors, h.LastIndexError = c.store.IndexErrors(), c.indexErrs.lastError()
-	c.parts.mu.Lock()
-	list, removed := c.parts.list, c.parts.removed
-	c.parts.mu.Unlock()
+	list, removed := c.parts.counted()
 	if len(list) == 1 {
 		h.Watch = c.watchHealth(list[0])
 		h.Decoding = list[0].decoded()

@@ -13,19 +13,19 @@ import (
 // definition can be installed anew with another scope: then the namespaces return.
 
 // scopeOf returns the scope of the type as the part of a namespace knows it.
-func (c *Collection[T]) scopeOf(namespace string) source.Scope {
-	if c.o.NamespacesByDefault && namespace == "" {
+func (p *parts[T]) scopeOf(namespace string) source.Scope {
+	if p.o.NamespacesByDefault && namespace == "" {
 		return source.ScopeCluster
 	}
-	return c.o.Scope
+	return p.o.Scope
 }
 
 // followsScope returns a source that makes the collection follow the scope of the type.
-func (c *Collection[T]) followsScope(src source.Source[T]) source.Source[T] {
-	if !c.o.NamespacesByDefault {
+func (p *parts[T]) followsScope(src source.Source[T]) source.Source[T] {
+	if !p.o.NamespacesByDefault {
 		return src
 	}
-	return scopedSource[T]{src, c.followScope}
+	return scopedSource[T]{src, p.followScope}
 }
 
 // scopedSource replaces the parts when the scope of the type turns out to be another one.
@@ -61,43 +61,39 @@ func (s scopedSource[T]) checked(ctx context.Context, err error) error {
 }
 
 // followScope starts replaceParts. It is called from a reflector, which ends then.
-func (c *Collection[T]) followScope(clusterScoped bool) {
-	c.parts.mu.Lock()
-	defer c.parts.mu.Unlock()
-	if !c.parts.ending {
-		c.start(c.parts.running, "scope", func(context.Context) { c.replaceParts(clusterScoped) })
-	}
+func (p *parts[T]) followScope(clusterScoped bool) {
+	p.goroutines.start("scope", func(context.Context) { p.replaceParts(clusterScoped) })
 }
 
 // replaceParts replaces the parts of the default namespaces by one for everything, or the
 // other way round. The cached objects go as with RemoveNamespace.
-func (c *Collection[T]) replaceParts(clusterScoped bool) {
-	c.parts.changeMu.Lock()
-	defer c.parts.changeMu.Unlock()
-	old := c.parts.present()
+func (p *parts[T]) replaceParts(clusterScoped bool) {
+	p.changeMu.Lock()
+	defer p.changeMu.Unlock()
+	old := p.present()
 	if clusterScoped == (old[0].namespace == "") {
 		return // another part has found it before
 	}
-	namespaces := c.parts.setAside
+	namespaces := p.setAside
 	if clusterScoped {
-		namespaces, c.parts.setAside = nil, namespacesOf(old)
+		namespaces, p.setAside = nil, namespacesOf(old)
 	}
 	list, partitions := newParts[T](namespaces)
-	c.parts.mu.Lock()
-	c.parts.list = list
-	c.parts.mu.Unlock()
-	for _, p := range old {
-		c.endPart(p)
+	p.mu.Lock()
+	p.list = list
+	p.mu.Unlock()
+	for _, one := range old {
+		p.endPart(one)
 	}
-	c.applyMu.Lock()
-	defer c.applyMu.Unlock()
-	c.parts.mu.Lock()
-	defer c.parts.mu.Unlock()
-	if c.parts.ending || c.queue.ReplacePartitions(partitions...) != nil {
+	p.applyMu.Lock()
+	defer p.applyMu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.goroutines.running() == nil || p.queue.ReplacePartitions(partitions...) != nil {
 		return // the queue is closed
 	}
-	for _, p := range list {
-		c.progress.add(p.prefix)
-		c.startPartLocked(p)
+	for _, one := range list {
+		p.progress.add(one.prefix)
+		p.startLocked(one)
 	}
 }

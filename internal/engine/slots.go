@@ -14,8 +14,8 @@ type merged chan struct{}
 // Merge returns when the objects of slots that have come into Options.Slots are cached: each part that
 // was listed lists those that it lacks. The first list of a part has them in any case, and a collection
 // that stops meanwhile needs none. A Holding calls it.
-func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
-	running, list := c.parts.active()
+func (p *parts[T]) Merge(ctx context.Context, slots slot.Set) error {
+	running, list := p.goroutines.running(), p.present()
 	if running == nil {
 		return nil
 	}
@@ -23,15 +23,15 @@ func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
 	defer cancel(nil)
 	defer context.AfterFunc(running, func() { cancel(ErrStopped) })()
 	results := make(chan error, len(list))
-	for _, p := range list {
-		go func() { results <- p.merge(ctx, slots) }()
+	for _, one := range list {
+		go func() { results <- one.merge(ctx, slots) }()
 	}
 	var err error
 	for range list {
 		err = errors.Join(err, <-results)
 	}
 	applied := make(merged)
-	if err == nil && c.queue.Resync(applied) == nil {
+	if err == nil && p.queue.Resync(applied) == nil {
 		select {
 		case <-applied:
 		case <-ctx.Done():
@@ -41,17 +41,7 @@ func (c *Collection[T]) Merge(ctx context.Context, slots slot.Set) error {
 	if err == nil || running.Err() != nil {
 		return nil
 	}
-	return fmt.Errorf("informer %s: %w", c.Name(), err)
-}
-
-// active returns the context of Run and the parts; nil without a run, or while it ends.
-func (p *parts[T]) active() (running context.Context, list []*part[T]) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ending {
-		return nil, nil
-	}
-	return p.running, p.list
+	return fmt.Errorf("informer %s: %w", p.Name(), err)
 }
 
 // merge waits until the queue has the part's objects of slots, or the part has been removed.
@@ -73,16 +63,16 @@ func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
 // Leave removes the objects of slots that have gone from Options.Slots. Handlers receive deletes
 // that are marked as moved. An error is that of the context, while the queue is full. A Holding
 // calls it.
-func (c *Collection[T]) Leave(ctx context.Context, slots slot.Set) error {
-	for _, p := range c.parts.present() {
-		if running := p.running.Load(); running != nil {
+func (p *parts[T]) Leave(ctx context.Context, slots slot.Set) error {
+	for _, one := range p.present() {
+		if running := one.running.Load(); running != nil {
 			if err := running.reflector.Leave(ctx, slots); err != nil {
-				return fmt.Errorf("informer %s: %w", c.Name(), err)
+				return fmt.Errorf("informer %s: %w", p.Name(), err)
 			}
 		}
 	}
-	key := c.o.Slots.Key()
-	c.queue.Leave(func(objectKey, uid string) bool { //nolint:errcheck // a closed queue has nothing to hand on
+	key := p.o.Slots.Key()
+	p.queue.Leave(func(objectKey, uid string) bool { //nolint:errcheck // a closed queue has nothing to hand on
 		return slots.Has(key.Of(uid, slot.NamespaceOf(objectKey)))
 	})
 	return nil
