@@ -13,7 +13,7 @@
 //     lifecycle.go has the states.
 //  2. Each namespace is a part with a reflector of its own (parts.go). Parts come and go
 //     while the collection runs (namespaces.go). Where only the server knows whether objects of the type have
-//     a namespace, the parts are replaced when it has answered (scope.go).
+//     a namespace, the parts are replaced when it has answered (namespaces.go).
 //  3. One goroutine, the processor, applies a batch of the queue: first the store, then the
 //     progress that waiters see, then the log (apply.go). Nothing else changes the cache, except
 //     the writes by hand that client-go's API allows.
@@ -25,7 +25,7 @@
 //     cached, those of watches when they have been quiet (latesharing.go). Then an equal object
 //     takes their place in the cache, and no handler receives that.
 //  7. With Options.Slots, a collection holds only the objects of some slots. Slots that come are
-//     one list per part beside its watch, and slots that go are a batch of deletes (slots.go).
+//     one list per part beside its watch, and slots that go are a batch of deletes (parts.go).
 //  8. The stop ends the reflectors first, then the processor, then the handlers.
 //
 // # Concurrency properties

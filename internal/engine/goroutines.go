@@ -41,16 +41,6 @@ func (g *goroutines) context() context.Context {
 	return g.ctx
 }
 
-// running returns the context of Run; nil without a run, or while it ends.
-func (g *goroutines) running() context.Context {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.ending {
-		return nil
-	}
-	return g.ctx
-}
-
 // start starts a goroutine with the context of Run, and reports whether there is a run which does
 // not end.
 func (g *goroutines) start(does string, f func(context.Context)) bool {
@@ -90,3 +80,16 @@ func (l *Lifecycle) label(ctx context.Context, does string) {
 	labels := pprof.Labels("informer", l.Name(), "does", does)
 	pprof.SetGoroutineLabels(pprof.WithLabels(ctx, labels))
 }
+
+// Lock is a mutex made of a channel. In a bubble of testing/synctest, time goes on while a
+// goroutine waits for a Lock whose holder sleeps.
+type Lock chan struct{}
+
+// NewLock returns an unlocked Lock.
+func NewLock() Lock { return make(Lock, 1) }
+
+// Lock locks l.
+func (l Lock) Lock() { l <- struct{}{} }
+
+// Unlock unlocks l.
+func (l Lock) Unlock() { <-l }

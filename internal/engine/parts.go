@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/engine/reflector"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -54,24 +57,7 @@ type part[T any] struct {
 // runningPart is replaced when a reflector takes the place of one that panicked.
 type runningPart[T any] struct {
 	reflector *reflector.Reflector[T]
-	decoding  decodingSource // nil if the source does not say
-	received  countingSource // nil if the source does not say
-	of        resourceSource // nil if the source does not say
-}
-
-// resourceSource is a source that knows which resource it reads at present.
-type resourceSource interface {
-	Resource() source.Resource
-}
-
-// decodingSource is a source that counts the objects that it has decoded.
-type decodingSource interface {
-	DecodingStats() source.DecodingStats
-}
-
-// countingSource is a source that counts the bytes that it receives.
-type countingSource interface {
-	BytesReceived() uint64
+	source    source.Source[T] // asked for what it knows, by methods that it may have
 }
 
 func newPart[T any](namespace string) *part[T] {
@@ -104,8 +90,8 @@ func Prefix(namespace string) string {
 func (p *part[T]) health() health.Watch {
 	if running := p.running.Load(); running != nil {
 		h := running.reflector.Health()
-		if running.received != nil {
-			h.Bytes = running.received.BytesReceived()
+		if counting, ok := running.source.(interface{ BytesReceived() uint64 }); ok {
+			h.Bytes = counting.BytesReceived()
 		}
 		return h
 	}
@@ -113,28 +99,36 @@ func (p *part[T]) health() health.Watch {
 }
 
 func (p *part[T]) decoded() source.DecodingStats {
-	if running := p.running.Load(); running != nil && running.decoding != nil {
-		return running.decoding.DecodingStats()
+	if running := p.running.Load(); running != nil {
+		if counting, ok := running.source.(interface{ DecodingStats() source.DecodingStats }); ok {
+			return counting.DecodingStats()
+		}
 	}
 	return source.DecodingStats{}
 }
 
-// SuspectWatch has the part that holds a key begin its watch anew, as Reflector.SuspectWatch says.
+// SuspectWatch is Reflector.SuspectWatch of the part that holds a key.
 func (p *parts[T]) SuspectWatch(key, version, uid string) {
-	for _, one := range p.present() {
-		if running := one.running.Load(); running != nil && strings.HasPrefix(key, one.prefix) {
-			running.reflector.SuspectWatch(key, version, uid)
-		}
+	if r := p.reflectorOf(key); r != nil {
+		r.SuspectWatch(key, version, uid)
 	}
 }
 
-// CatchUp has the part that holds a key list up to a version, as Reflector.CatchUp says.
+// CatchUp is Reflector.CatchUp of the part that holds a key.
 func (p *parts[T]) CatchUp(key, version string) {
+	if r := p.reflectorOf(key); r != nil {
+		r.CatchUp(version)
+	}
+}
+
+// reflectorOf returns the reflector of the part that holds a key; nil if none runs.
+func (p *parts[T]) reflectorOf(key string) *reflector.Reflector[T] {
 	for _, one := range p.present() {
 		if running := one.running.Load(); running != nil && strings.HasPrefix(key, one.prefix) {
-			running.reflector.CatchUp(version)
+			return running.reflector
 		}
 	}
+	return nil
 }
 
 // WatchOf describes the list and watch that brings the objects of a namespace. It is zero if none
@@ -162,11 +156,12 @@ func (p *parts[T]) ReadVersion() string { return p.present()[0].health().Version
 // Resource returns the resource as the source of the first part knows it; ok is false if that
 // does not run, or does not say.
 func (p *parts[T]) Resource() (r source.Resource, ok bool) {
-	running := p.present()[0].running.Load()
-	if running == nil || running.of == nil {
-		return r, false
+	if running := p.present()[0].running.Load(); running != nil {
+		if named, ok := running.source.(interface{ Resource() source.Resource }); ok {
+			return named.Resource(), true
+		}
 	}
-	return running.of.Resource(), true
+	return r, false
 }
 
 // InState reports whether the list and watch of a namespace is in one of some states.
@@ -226,12 +221,9 @@ func (p *parts[T]) renew(
 		p.goroutines.startAnother(ctx, "slots", func(context.Context) { f() })
 	}
 	src, end := p.recorder.record(one, from.Source, &o)
-	running := &runningPart[T]{reflector: reflector.New(p.followsScope(src), p.queue, o)}
-	running.decoding, _ = from.Source.(decodingSource)
-	running.received, _ = from.Source.(countingSource)
-	running.of, _ = from.Source.(resourceSource)
-	one.running.Store(running)
-	return running.reflector, end
+	made = reflector.New(p.followsScope(src), p.queue, o)
+	one.running.Store(&runningPart[T]{made, from.Source})
+	return made, end
 }
 
 // oneByOne returns a transform that is called for one object of the collection at a time: namespaces
@@ -259,4 +251,74 @@ func (p *parts[T]) cached(key string) (obj T, version, uid string, ok bool) {
 		version, uid = p.o.Describe(obj)
 	}
 	return obj, version, uid, ok
+}
+
+// merged is a token of the queue. It is closed when everything before it is applied.
+type merged chan struct{}
+
+// Merge returns when the objects of slots that have come into Options.Slots are cached: each part that
+// was listed lists those that it lacks. The first list of a part has them in any case, and a collection
+// that stops meanwhile needs none. A Holding calls it.
+func (p *parts[T]) Merge(ctx context.Context, slots slot.Set) error {
+	running, list := p.goroutines.context(), p.present()
+	if running == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(running, func() { cancel(ErrStopped) })()
+	results := make(chan error, len(list))
+	for _, one := range list {
+		go func() { results <- one.merge(ctx, slots) }()
+	}
+	var err error
+	for range list {
+		err = errors.Join(err, <-results)
+	}
+	applied := make(merged)
+	if err == nil && p.queue.Resync(applied) == nil {
+		select {
+		case <-applied:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	if err == nil || running.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("informer %s: %w", p.Name(), err)
+}
+
+// merge waits until the queue has the part's objects of slots, or the part has been removed.
+func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
+	for running := p.running.Load(); running != nil; {
+		err := running.reflector.Merge(ctx, slots)
+		if p.ctx.Err() != nil {
+			return nil
+		}
+		now := p.running.Load()
+		if err != nil || now == running {
+			return err
+		}
+		running = now // it has taken the place of one that has panicked
+	}
+	return nil
+}
+
+// Leave removes the objects of slots that have gone from Options.Slots. Handlers receive deletes
+// that are marked as moved. An error is that of the context, while the queue is full. A Holding
+// calls it.
+func (p *parts[T]) Leave(ctx context.Context, slots slot.Set) error {
+	for _, one := range p.present() {
+		if running := one.running.Load(); running != nil {
+			if err := running.reflector.Leave(ctx, slots); err != nil {
+				return fmt.Errorf("informer %s: %w", p.Name(), err)
+			}
+		}
+	}
+	key := p.o.Slots.Key()
+	p.queue.Leave(func(objectKey, uid string) bool { //nolint:errcheck // a closed queue has nothing to hand on
+		return slots.Has(key.Of(uid, slot.NamespaceOf(objectKey)))
+	})
+	return nil
 }

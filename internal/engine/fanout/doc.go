@@ -53,26 +53,13 @@
 //
 // Off the log and back:
 //
-//  1. Everything between cursor and end is folded into a list in which each key
-//     knows the entries that can still change; the cursor is let go of. A resync
-//     that had not begun is dropped, and owed.
-//  2. Notifications that are published from then on are folded in too, in place, where the first of
-//     the folded ones stands: moved to the end, a key that changes faster than the handler follows
-//     would never be delivered.
+//  1. Everything between cursor and end is folded into a backlog, as its [Policy] says: a list in
+//     which each key knows the entries that can still change. The cursor is let go of. A resync that
+//     had not begun is dropped, and owed.
+//  2. Notifications that are published from then on are folded in too.
 //  3. The goroutine takes runs of 64 from the front. Notifications that it has taken fold no more.
 //  4. With the list empty, the cursor is put at the end of the log, under the
 //     lock that publishing takes. A resync that is owed is due at once.
-//
-// Folding, by policy:
-//
-//   - [ConflateUpdates]: an update folds into a pending update of its key if both
-//     are of one incarnation: Old stays, New is the newest. An add, a delete and
-//     an update that changes the UID are never folded into nor away.
-//   - [ConflateState]: of each key one entry is left, from the state that the handler saw last to
-//     the present one. Seen and there: an update, which may differ in UID. Seen and gone: a delete;
-//     if another incarnation was the last one, a tombstone with the state that the handler saw last.
-//     New: an add. Came and went: nothing.
-//   - [Block] and [Unbounded] never leave the log.
 //
 // # Concurrency properties
 //
@@ -90,12 +77,9 @@
 //     it is isolated. A handler that ends its goroutine with runtime.Goexit loses
 //     that notification and is called with the next one on a new goroutine.
 //
-// Less formally: publishing is cheap and never stuck. A handler can be slow, stuck,
-// removed, or remove itself without an effect on other handlers. A slow handler
-// loses intermediate updates, only if it is very far behind, and never the last
-// state. Publish takes longer with each handler off the log, by a map look-up per
-// notification. The Publish that takes a handler off the log folds its whole
-// backlog before it returns.
+// Less formally: publishing is cheap and never stuck, and no handler has an effect on another one.
+// Publish takes longer with each handler off the log, by a map look-up per notification. The Publish
+// that takes a handler off the log folds its whole backlog before it returns.
 //
 // # Memory
 //

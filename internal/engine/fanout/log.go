@@ -219,7 +219,7 @@ func (l *Log[T]) Subscribe(
 		l.blocking.Add(1)
 	}
 	if s.schedule.period > 0 {
-		l.resyncChanged()
+		leaveToken(l.resync)
 	}
 	if l.started {
 		l.start(s)
@@ -251,7 +251,7 @@ func (l *Log[T]) removeLocked(s *Subscription[T]) {
 	s.mu.Unlock()
 	if s.policy == Block {
 		l.blocking.Add(-1)
-		l.roomChanged()
+		leaveToken(l.room)
 	}
 	l.reclaimLocked()
 	if !l.started {
@@ -273,7 +273,7 @@ func (l *Log[T]) attach(s *Subscription[T]) {
 	s.backlog, s.reader.buffer, s.detached = nil, nil, false
 	s.attachLocked()
 	if _, ok := s.schedule.next(); ok {
-		l.resyncChanged()
+		leaveToken(l.resync)
 	}
 }
 
@@ -319,4 +319,69 @@ func (l *Log[T]) Subscriptions() []*Subscription[T] {
 	return slices.SortedFunc(maps.Keys(l.running), func(a, b *Subscription[T]) int {
 		return cmp.Compare(a.number, b.number)
 	})
+}
+
+// AwaitRoom waits while a subscription with the policy Block is at its limit.
+// A publisher that wants backpressure calls it before Publish; without such a
+// subscription it costs next to nothing. It returns ErrClosed after Close, and an error
+// that names a handler without room when the context ends.
+func (l *Log[T]) AwaitRoom(ctx context.Context) error {
+	if l.blocking.Load() == 0 && !isClosed(l.closing) {
+		return nil
+	}
+	l.waiters.Add(1)
+	defer l.waiters.Add(-1)
+	for {
+		full := l.full()
+		switch {
+		case isClosed(l.closing):
+			return fmt.Errorf("fanout: wait for room: %w", ErrClosed)
+		case full == nil:
+			return nil
+		}
+		select {
+		case <-l.room:
+		case <-l.closing:
+		case <-ctx.Done():
+			return fmt.Errorf("fanout: wait for room in the backlog of handler %q, "+
+				"whose policy is Block: %w", full.name, context.Cause(ctx))
+		}
+	}
+}
+
+// full returns a Block subscription that is at its limit, or nil.
+func (l *Log[T]) full() *Subscription[T] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.subs {
+		if s.policy == Block && s.countable() >= s.limit {
+			return s
+		}
+	}
+	return nil
+}
+
+// offerRoom tells AwaitRoom, if it waits, that a call has made room.
+func (s *Subscription[T]) offerRoom() {
+	if s.log.waiters.Load() > 0 && s.countable() < s.limit {
+		leaveToken(s.log.room)
+	}
+}
+
+// leaveToken puts a token into a channel with room for one.
+func leaveToken(ch chan<- struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// isClosed reports whether a channel without values is closed.
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
 }

@@ -12,16 +12,16 @@ type Policy uint8
 
 // The policies.
 const (
-	// ConflateUpdates folds, in a backlog beyond its limit, consecutive updates of
-	// one incarnation of an object into one: Old is the state that the handler saw last, New
-	// the newest state. Every add and every delete stays. At most one update is left for each
-	// incarnation whose end the handler has not seen. Objects that came and went unseen meanwhile
+	// ConflateUpdates folds, in a backlog beyond its limit, consecutive updates of one incarnation
+	// of an object into one: Old is the state that the handler saw last, New the newest state. Adds,
+	// deletes and updates that change the UID all stay. Objects that came and went unseen meanwhile
 	// add up, see Stats.Unseen.
 	ConflateUpdates Policy = iota
-	// ConflateState keeps, in a backlog beyond its limit, at most one notification
-	// for each key: the difference between the state that the handler saw last and the present one.
-	// Objects that came and went unseen are left out, see Stats.LeftOut. An update may then show
-	// another incarnation of the object than Old was.
+	// ConflateState keeps, in a backlog beyond its limit, at most one notification for each key: the
+	// difference between the state that the handler saw last and the present one. Seen and there: an
+	// update, which may differ in UID. Seen and gone: a delete; if another incarnation was the last
+	// one, a tombstone with the state that the handler saw last. New: an add. Objects that came and
+	// went unseen are left out, see Stats.LeftOut.
 	ConflateState
 	// Block makes Log.AwaitRoom wait while the handler is at its limit, so that a
 	// publisher that asks stands still with it. One stuck handler stops the cache

@@ -108,11 +108,3 @@ func (l *Log[T]) DueForResync(now time.Time) []*Subscription[T] {
 	}
 	return due
 }
-
-// resyncChanged leaves the token for ResyncChanged.
-func (l *Log[T]) resyncChanged() {
-	select {
-	case l.resync <- struct{}{}:
-	default:
-	}
-}

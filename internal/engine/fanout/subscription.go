@@ -171,14 +171,7 @@ func (s *Subscription[T]) Done() <-chan struct{} { return s.ended }
 func (s *Subscription[T]) Synced() <-chan struct{} { return s.synced }
 
 // HasSynced reports whether Synced is closed.
-func (s *Subscription[T]) HasSynced() bool {
-	select {
-	case <-s.synced:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Subscription[T]) HasSynced() bool { return isClosed(s.synced) }
 
 // wake makes the goroutine look for work if it is parked, and reports whether it
 // was. It is called under Log.mu.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/http"
 	"slices"
 	"time"
 
@@ -17,35 +16,35 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// cause is why a watch or a list ended, or could not begin.
-type cause uint8
+// cause is why a watch or a list ended, or could not begin: the end of its span.
+type cause string
 
 const (
 	// stopped is the end of the queue, and so of Run.
-	stopped cause = iota
+	stopped cause = "stopped"
 	// torn is a watch that the reflector ended because it was silent or suspected of lagging, or
 	// because the list of a merge was older.
-	torn
+	torn cause = "silent"
 	// outgrown is a watch that the reflector ended because slots have come that it does not select.
-	outgrown
+	outgrown cause = "outgrown"
 	// finished is a watch that the server ended in good order.
-	finished
+	finished cause = "finished"
 	// endless is a list in pages that has no last page.
-	endless
+	endless cause = "endless"
 	// expired is a version or a continue token that the server does not have any more.
-	expired
+	expired cause = "expired"
 	// lost is a watch that cannot be resumed for another reason: the resource is gone, or an
 	// object that the server could not read was deleted, which no event reports (KEP-3926).
-	lost
+	lost cause = "lost"
 	// undecodable is an answer that cannot be understood, or a request that the server calls
 	// invalid: its version may not be one of the server's.
-	undecodable
+	undecodable cause = "undecodable"
 	// refused is an error status, as the answer or in an event.
-	refused
+	refused cause = "refused"
 	// busy is an error status that asks for a pause: 429, or 503 with a Retry-After.
-	busy
+	busy cause = "busy"
 	// broken is a connection that was cut, or could not be made.
-	broken
+	broken cause = "broken"
 )
 
 // ending describes an error that ended a watch or a list, or kept it from beginning.
@@ -88,7 +87,7 @@ var classes = [...]class{
 	{is(tape.ErrTorn), torn, backoff, true},
 	{is(errSlotsCame), outgrown, backoff, true},
 	{func(f failure) bool { return f.begun && errors.Is(f.err, io.EOF) }, finished, backoff, true},
-	{isEndless, endless, backoff, false},
+	{has[endlessError], endless, backoff, false},
 	{answers(source.IsExpired), expired, backoff, false},
 	{isMissing, lost, missing, false},
 	{answers(apierrors.IsStoreReadError), lost, backoff, true},
@@ -97,12 +96,12 @@ var classes = [...]class{
 	{answers(apierrors.IsInvalid), undecodable, backoff, false},
 	{answers(apierrors.IsBadRequest), undecodable, backoff, false},
 	{answers(apierrors.IsTooManyRequests), busy, backoff, true},
-	{asksForPause, busy, backoff, true},
+	{func(f failure) bool { return f.code == 503 && f.retryAfter > 0 }, busy, backoff, true},
 	{answers(apierrors.IsForbidden), refused, forbidden, false},
 	{answers(apierrors.IsUnauthorized), refused, forbidden, false},
-	{func(f failure) bool { return f.code >= http.StatusInternalServerError }, refused, backoff, true},
+	{func(f failure) bool { return f.code >= 500 }, refused, backoff, true},
 	{func(f failure) bool { return f.answered }, refused, backoff, false},
-	{isErrorEvent, refused, backoff, true},
+	{has[*apierrors.UnexpectedObjectError], refused, backoff, true},
 	{is(source.ErrWrongScope), broken, missing, true},
 	{func(f failure) bool { return !f.begun && !isUnreachable(f.err) }, refused, backoff, true},
 	{func(failure) bool { return true }, broken, backoff, true},
@@ -118,18 +117,9 @@ func answers(test func(error) bool) func(failure) bool {
 	return func(f failure) bool { return test(f.err) }
 }
 
-func isEndless(f failure) bool {
-	_, ok := errors.AsType[endlessError](f.err)
-	return ok
-}
-
-func asksForPause(f failure) bool {
-	return f.code == http.StatusServiceUnavailable && f.retryAfter > 0
-}
-
-// isErrorEvent reports whether a watch has brought an ERROR event without a status.
-func isErrorEvent(f failure) bool {
-	_, ok := errors.AsType[*apierrors.UnexpectedObjectError](f.err)
+// has is a test for an error of type E.
+func has[E error](f failure) bool {
+	_, ok := errors.AsType[E](f.err)
 	return ok
 }
 

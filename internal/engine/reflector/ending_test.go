@@ -92,6 +92,6 @@ func TestClassify(t *testing.T) {
 		}
 	}
 	if row := slices.Index(found[:], false); row >= 0 {
-		t.Errorf("no error is of class %d, which has the cause %d", row, classes[row].cause)
+		t.Errorf("no error is of class %d, which has the cause %s", row, classes[row].cause)
 	}
 }

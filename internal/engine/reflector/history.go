@@ -89,12 +89,6 @@ func (h *history) suspect() {
 	h.cut = false
 }
 
-// suspectBecauseOf records a suspicion for which a read has shown a change.
-func (h *history) suspectBecauseOf(change lastChange) {
-	h.suspect()
-	h.toCheck = change
-}
-
 // keepLast keeps the last change for a check to come: changes that come before the check may be of
 // a new history.
 func (h *history) keepLast() {
@@ -283,3 +277,49 @@ func isNumber(version string) bool {
 	_, ok := delta.CompareDecimal(version, version)
 	return ok
 }
+
+// maxRecent is the number of events that are remembered. Servers that send events in another order
+// than that of their versions displace them by a few.
+const maxRecent = 64
+
+// recentEvents remembers the events that were handed on last. Where versions do not order states
+// ([Options].Compare), the queue cannot tell an event that a resumed watch brings again from a new
+// state. It is off where versions always do.
+type recentEvents struct {
+	off    bool
+	events []recentEvent
+	next   int // the place of the next event, once all are taken
+}
+
+// recentEvent has the fields that tell an event from others.
+type recentEvent struct {
+	key, version string
+	deleted      bool
+}
+
+// add remembers an event, in the place of the oldest one.
+func (r *recentEvents) add(e recentEvent) {
+	if len(r.events) < maxRecent {
+		r.events = append(r.events, e)
+		return
+	}
+	r.events[r.next] = e
+	r.next = (r.next + 1) % maxRecent
+}
+
+// after returns the events of later versions: a watch from this one brings them again.
+func (r *recentEvents) after(version string) map[recentEvent]bool {
+	var later map[recentEvent]bool
+	for _, e := range r.events {
+		if order, ok := delta.CompareDecimal(version, e.version); ok && order < 0 {
+			if later == nil {
+				later = map[recentEvent]bool{}
+			}
+			later[e] = true
+		}
+	}
+	return later
+}
+
+// clear forgets all events: a list has come after them.
+func (r *recentEvents) clear() { r.events, r.next = r.events[:0], 0 }

@@ -142,9 +142,11 @@ func (l *list[T]) rewind(version string) error {
 	if len(l.ahead) == 0 {
 		return nil
 	}
-	for item := range l.staged.all() {
-		if cached, ok := l.ahead[item.Key]; ok && !h.isOlder(item.Version, cached) {
-			delete(l.ahead, item.Key)
+	for _, items := range [][]delta.Item[T]{l.staged.decoded, l.staged.cached} {
+		for i := range items {
+			if cached, ok := l.ahead[items[i].Key]; ok && !h.isOlder(items[i].Version, cached) {
+				delete(l.ahead, items[i].Key)
+			}
 		}
 	}
 	for key, cached := range l.ahead {

@@ -157,7 +157,7 @@ func (r *Reflector[T]) wentBack(ctx context.Context, err error, stream *stream[T
 	return r.list()
 }
 
-// listAgain returns the state that follows a list that endList has not handed on. There is no wait
+// listAgain returns the state that follows a list that was not handed on. There is no wait
 // where the next one does not have the reason: the server answers.
 func (r *Reflector[T]) listAgain(ctx context.Context, step Step, err error) state[T] {
 	switch {

@@ -19,6 +19,14 @@ import (
 var ErrRanAlready = errors.New("reflector: Run was called before; " +
 	"make a new Reflector to list and watch again")
 
+// Queue receives lists, events and bookmarks. *delta.Queue implements it.
+type Queue[T any] interface {
+	Push(ctx context.Context, partition, version string, changes []delta.Event[T]) error
+	Replace(ctx context.Context, partition, version string, items []delta.Item[T],
+		o delta.ReplaceOptions) error
+	Bookmark(ctx context.Context, partition, version string) error
+}
+
 // Reflector keeps one partition of a queue in step with one source. Create it with [New].
 //
 // Its methods stand in three files: here, list.go, and next.go, which has what follows the end of a
@@ -216,7 +224,8 @@ func (r *Reflector[T]) resume() state[T] { return &opening[T]{Reflector: r} }
 func (r *Reflector[T]) takeSuspicion() bool {
 	older := r.watch.suspected.Swap(nil)
 	if older != nil {
-		r.history.suspectBecauseOf(*older)
+		r.history.suspect()
+		r.history.toCheck = *older
 	}
 	return older != nil
 }
@@ -233,3 +242,22 @@ func (r *Reflector[T]) received() {
 	r.server.absence = served.Absence{}
 	r.recorder.recovered()
 }
+
+// lock is a mutex made of a channel with room for one token: a context can end the wait for it.
+type lock chan struct{}
+
+// acquire locks l, or returns why ctx has ended.
+func (l lock) acquire(ctx context.Context) error {
+	select {
+	case l <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if ctx.Err() != nil {
+		l.release()
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (l lock) release() { <-l }

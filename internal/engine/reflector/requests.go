@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -77,11 +78,8 @@ func (q *requests[T]) selection(ctx context.Context, failing bool) selection {
 func (q *requests[T]) watch(
 	ctx context.Context, o source.WatchOptions, asked selection, earlier time.Duration,
 ) (*stream[T], error) {
-	most := o.Timeout
-	o.Timeout = sum(q.o.WatchTimeout, rand.N(q.o.WatchTimeout))
-	if most > 0 {
-		o.Timeout = min(o.Timeout, most)
-	}
+	timeout := sum(q.o.WatchTimeout, rand.N(q.o.WatchTimeout))
+	o.Timeout = min(timeout, cmp.Or(o.Timeout, timeout))
 	o.ShardSelector = asked.selector
 	s := &stream[T]{
 		name: q.o.Name, asked: asked, at: o.Version, opening: true, listing: o.SendInitialEvents,
@@ -127,4 +125,19 @@ func (q *requests[T]) startSpan(ctx context.Context, operation string, attrs ...
 	}
 	ctx, open := q.o.Tracer.Start(ctx, operation+" "+q.o.Name, attrs...)
 	return span{ctx, open}
+}
+
+// span is the span of a list or a watch. Without Transport.Tracer it has a context alone.
+type span struct {
+	ctx  context.Context // of the requests
+	open source.Span     // nil before the beginning and after the end
+}
+
+// end ends the span, if it has not ended.
+func (s *span) end(err error, attrs ...slog.Attr) {
+	if s.open == nil {
+		return
+	}
+	s.open.End(source.Bound(err), attrs...) // not every source bounds its errors
+	s.open = nil
 }

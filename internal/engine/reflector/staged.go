@@ -1,7 +1,6 @@
 package reflector
 
 import (
-	"iter"
 	"strings"
 
 	"github.com/tidings-go/tidings/internal/engine/delta"
@@ -27,19 +26,6 @@ type staged[T any] struct {
 const leastRoom = 16 << 10
 
 func (s *staged[T]) len() int { return len(s.decoded) + len(s.cached) }
-
-// all yields the objects, decoded ones first.
-func (s *staged[T]) all() iter.Seq[*delta.Item[T]] {
-	return func(yield func(*delta.Item[T]) bool) {
-		for _, items := range [][]delta.Item[T]{s.decoded, s.cached} {
-			for i := range items {
-				if !yield(&items[i]) {
-					return
-				}
-			}
-		}
-	}
-}
 
 // add stages a decoded object.
 func (s *staged[T]) add(item delta.Item[T]) {

@@ -110,7 +110,7 @@ func (s *stream[T]) close() {
 		s.Close() //nolint:errcheck // the stream is over in any case
 		s.Stream = nil
 		s.free()
-		s.span.end(nil, slog.String("end", endings[stopped]), slog.Int("events", s.events))
+		s.span.end(nil, slog.String("end", string(stopped)), slog.Int("events", s.events))
 	}
 }
 
@@ -189,4 +189,20 @@ func (s *stream[T]) causeOf(err error) error {
 	default:
 		return err
 	}
+}
+
+// endSpan ends the span of the watch. A watch that the server ended in good order, one that
+// slots have outgrown, and one that ended with Run, have no error.
+func (s *stream[T]) endSpan(ctx context.Context, err error, begun bool) {
+	if s == nil || s.span.open == nil {
+		return
+	}
+	c := classify(err, begun).cause
+	if ctx.Err() != nil {
+		c = stopped
+	}
+	if c == stopped || c == outgrown || c == finished {
+		err = nil
+	}
+	s.span.end(err, slog.String("end", string(c)), slog.Int("events", s.events))
 }
