@@ -40,8 +40,8 @@ func (c *Collection[T]) process(ctx context.Context) {
 	}
 }
 
-// apply writes a batch to the cache and publishes it. The façade's callbacks come last,
-// without a lock: they may use the collection.
+// apply writes a batch to the cache and publishes it. The façade's callbacks come last, without a
+// lock: they may use the collection.
 func (c *Collection[T]) apply(batch delta.Batch[T]) {
 	c.write(&batch)
 	c.indexErrs.reportNew()

@@ -16,8 +16,9 @@ import (
 //
 // Its goroutines belong to Run, which waits for all of them: a reflector per namespace, which also
 // ends when the namespace is removed, with a goroutine for slots that come, the sharing of objects
-// that have not changed, the resync timer and the functions of Options.Background. The goroutine that
-// called Run is the processor. The goroutines of the handlers belong to the log, which Run closes last.
+// that have not changed, the resync timer and the functions of Options.Background. The goroutine
+// that called Run is the processor. The goroutines of the handlers belong to the log, which Run
+// closes last.
 type Collection[T any] struct {
 	*shared[T]
 	*parts[T]
@@ -42,12 +43,12 @@ type shared[T any] struct {
 	goroutines goroutines
 
 	// applyMu is held while a batch is applied and published, while a handler joins, while
-	// namespaces or indexes are added and while a façade writes to the cache by hand. So the snapshot
-	// that a handler starts from is the same state as the end of the log.
+	// namespaces or indexes are added and while a façade writes to the cache by hand. So the
+	// snapshot that a handler starts from is the same state as the end of the log.
 	applyMu Lock
 }
 
-// New returns a collection. Its errors are those of the indexes and the namespaces.
+// New returns a collection. Its errors are about the indexes and the namespaces.
 func New[T any](o Options[T]) (*Collection[T], error) {
 	o = o.withDefaults()
 	life := newLifecycle(o.Name)
@@ -76,8 +77,14 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 	// No other option: the log outlives the cache.
 	s.log = fanout.New(fanout.Options[T]{Name: life.Name, Describe: o.Describe})
 	c.view = view[T]{s}
-	c.late = newLateSharing(s)
-	c.subscriptions = newSubscriptions(s)
+	c.late = &lateSharing[T]{
+		shared: s, changed: map[string]struct{}{}, begun: make(chan struct{}, 1),
+	}
+	c.subscriptions = &subscriptions[T]{
+		shared:    s,
+		recording: &recording{informer: life.Name, rewound: make(chan struct{}, 1)},
+		resyncs:   resyncs[T]{shared: s, listed: make(chan struct{}, 1)},
+	}
 	c.parts = &parts[T]{
 		shared: s, changeMu: NewLock(), transformMu: NewLock(), list: list,
 		late: c.late, recorder: recorder[T]{subscriptions: c.subscriptions},
@@ -91,8 +98,8 @@ func (c *Collection[T]) Store() *store.Store[T] { return c.store }
 // Life returns the lifecycle, which does not refer to the cache.
 func (c *Collection[T]) Life() *Lifecycle { return c.Lifecycle }
 
-// Turns counts what may stand still in code of the user: the batches that are applied, and the calls
-// of the transform. A counter is odd during one, so that one which stays odd hangs.
+// Turns counts what may stand still in code of the user: the batches that are applied, and the
+// calls of the transform. A counter is odd during one, so that one which stays odd hangs.
 func (c *Collection[T]) Turns() (applied, transformed uint64) {
 	return c.applied.Load(), c.transformed.Load()
 }
@@ -112,8 +119,8 @@ func isClosed(ch <-chan struct{}) bool {
 	}
 }
 
-// Await waits until done returns true, or an error. It fails with ErrStopped or ErrReleased
-// when the collection ends.
+// Await waits until done returns true, or an error. It fails with ErrStopped or ErrReleased when
+// the collection ends.
 func (c *Collection[T]) Await(ctx context.Context, done func() (bool, error)) error {
 	return c.progress.await(ctx, func() (bool, error) {
 		if err := c.Over(); err != nil {
@@ -126,8 +133,8 @@ func (c *Collection[T]) Await(ctx context.Context, done func() (bool, error)) er
 // Reflects reports whether the cache of every namespace has reached a version.
 func (c *Collection[T]) Reflects(version string) bool { return c.progress.reflects(version) }
 
-// Reached returns the version that the cache has reached for the objects of a namespace, ""
-// before the first list. ok is false if the collection does not hold that namespace.
+// Reached returns the version that the cache has reached for the objects of a namespace, "" before
+// the first list. ok is false if the collection does not hold that namespace.
 func (c *Collection[T]) Reached(namespace string) (version string, ok bool) {
 	partition, ok := c.progress.of(Prefix(namespace))
 	return partition.version, ok
@@ -145,8 +152,8 @@ func (c *Collection[T]) InSync() bool {
 	return c.Over() == nil && c.HasSynced() && c.progress.complete()
 }
 
-// End ends the run, and closes a collection that was never claimed. It does not wait.
-// released reports whether no handle is left.
+// End ends the run, and closes a collection that was never claimed. It does not wait. released
+// reports whether no handle is left.
 func (c *Collection[T]) End(released bool) {
 	if c.end(released) {
 		c.queue.Close()

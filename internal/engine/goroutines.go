@@ -68,8 +68,8 @@ func (g *goroutines) startAnother(ctx context.Context, does string, f func(conte
 	})
 }
 
-// endByGoexit ends the run, because a callback has called runtime.Goexit, as a failing test
-// does. Its goroutine cannot go on, and nothing else reads from the server or applies batches.
+// endByGoexit ends the run, because a callback has called runtime.Goexit, as a failing test does.
+// Its goroutine cannot go on, and nothing else reads from the server or applies batches.
 func (g *goroutines) endByGoexit() {
 	g.exited.Store(true)
 	g.life.end(false)

@@ -18,19 +18,13 @@ const (
 	sharedAtOnce = 32
 )
 
-// lateSharing shares the parts of objects that watches have brought, when they have not changed
-// for a while: most states of an object that changes often are replaced before that pays.
+// lateSharing shares the parts of objects that watches have brought, when they have not changed for
+// a while: most states of an object that changes often are replaced before that pays.
 type lateSharing[T any] struct {
 	*shared[T]
 	share   func(T) T           // nil shares nothing; written before Run starts the reflectors
 	changed map[string]struct{} // keys since the last round; guarded by applyMu
 	begun   chan struct{}       // one token: changed has a first key
-}
-
-func newLateSharing[T any](s *shared[T]) *lateSharing[T] {
-	return &lateSharing[T]{
-		shared: s, changed: map[string]struct{}{}, begun: make(chan struct{}, 1),
-	}
 }
 
 // begin is called when the collection begins to run.
@@ -43,8 +37,8 @@ func (l *lateSharing[T]) begin() {
 	}
 }
 
-// note notes the objects that a watch has brought. The lists' are shared already. It is called under
-// applyMu.
+// note notes the objects that a watch has brought. The lists' are shared already. It is called
+// under applyMu.
 func (l *lateSharing[T]) note(changes []change.Change[T]) {
 	if l.share == nil {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Namespaces returns those of the collection; none means all.
+// Namespaces returns the namespaces of the collection; none means all.
 func (p *parts[T]) Namespaces() []string { return namespacesOf(p.present()) }
 
 func namespacesOf[T any](parts []*part[T]) []string {
@@ -24,8 +24,8 @@ func namespacesOf[T any](parts []*part[T]) []string {
 	return names
 }
 
-// AddNamespace adds a namespace; one that is there changes nothing. Errors:
-// ErrAllNamespaces, ErrClusterScoped, ErrStopped, ErrReleased.
+// AddNamespace adds a namespace; one that is there changes nothing. Errors: ErrAllNamespaces,
+// ErrClusterScoped, ErrStopped, ErrReleased.
 func (p *parts[T]) AddNamespace(namespace string) error {
 	p.changeMu.Lock()
 	defer p.changeMu.Unlock()
@@ -54,11 +54,10 @@ func (p *parts[T]) AddNamespace(namespace string) error {
 	return nil
 }
 
-// RemoveNamespace removes a namespace; one that is not there changes nothing. The collection is in sync
-// again when its objects have left the cache. The reflector
-// has ended before its partition is removed from the queue, so that the partition of a
-// namespace that is added at once is another one. Errors: those of AddNamespace, and
-// ErrLastNamespace.
+// RemoveNamespace removes a namespace; one that is not there changes nothing. The collection is in
+// sync again when its objects have left the cache. The reflector has ended before its partition is
+// removed from the queue, so that the partition of a namespace that is added at once is another
+// one. Errors: as of AddNamespace, and ErrLastNamespace.
 func (p *parts[T]) RemoveNamespace(namespace string) error {
 	p.changeMu.Lock()
 	defer p.changeMu.Unlock()
@@ -132,10 +131,10 @@ func (p *parts[T]) namespacesChangedLocked() {
 	}
 }
 
-// Where only the server knows whether objects of a type have a namespace, and the
-// selection names none, the collection begins with the default namespaces. When a source
-// finds that the type is cluster-scoped, one part for everything takes their place. A
-// definition can be installed anew with another scope: then the namespaces return.
+// Where only the server knows whether objects of a type have a namespace, and the selection names
+// none, the collection begins with the default namespaces. When a source finds that the type is
+// cluster-scoped, one part for everything takes their place. A definition can be installed anew
+// with another scope: then the namespaces return.
 
 // scopeOf returns the scope of the type as the part of a namespace knows it.
 func (p *parts[T]) scopeOf(namespace string) source.Scope {
@@ -173,8 +172,8 @@ func (s scopedSource[T]) Watch(
 	return stream, s.checked(ctx, err)
 }
 
-// checked waits for the end of the part if the scope was wrong. That is no failure, which
-// health would show and FailFast would end a wait for.
+// checked waits for the end of the part if the scope was wrong. That is no failure, which health
+// would show and FailFast would end a wait for.
 func (s scopedSource[T]) checked(ctx context.Context, err error) error {
 	clusterScoped := errors.Is(err, source.ErrWrongScope)
 	if !clusterScoped && !errors.Is(err, source.ErrNamespaced) {
@@ -190,8 +189,8 @@ func (p *parts[T]) followScope(clusterScoped bool) {
 	p.goroutines.start("scope", func(context.Context) { p.replaceParts(clusterScoped) })
 }
 
-// replaceParts replaces the parts of the default namespaces by one for everything, or the
-// other way round. The cached objects go as with RemoveNamespace.
+// replaceParts replaces the parts of the default namespaces by one for everything, or the other way
+// round. The cached objects go as with RemoveNamespace.
 func (p *parts[T]) replaceParts(clusterScoped bool) {
 	p.changeMu.Lock()
 	defer p.changeMu.Unlock()

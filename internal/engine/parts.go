@@ -22,13 +22,13 @@ type parts[T any] struct {
 	late     *lateSharing[T]
 	recorder recorder[T]
 
-	// changeMu is held while namespaces or the scope of the type change, which may wait for
-	// a reflector. It comes before every other lock of the collection.
+	// changeMu is held while namespaces or the scope of the type change, which may wait for a
+	// reflector. It comes before every other lock of the collection.
 	changeMu Lock
 	setAside []string // the default namespaces, while the type has none; guarded by changeMu
 
-	transformMu Lock          // held while the transform of the user runs; no other lock is taken under it
-	transformed atomic.Uint64 // odd while the transform of the user runs
+	transformMu Lock          // held while the transform runs; no other lock is taken under it
+	transformed atomic.Uint64 // odd while the transform runs
 
 	mu      sync.Mutex // guards the rest
 	list    []*part[T] // by namespace; not written once it stands here
@@ -36,8 +36,7 @@ type parts[T any] struct {
 	removed removed
 }
 
-// removed keeps the counters of removed parts, so that no counter of the collection goes
-// back.
+// removed keeps the counters of removed parts, so that no counter of the collection goes back.
 type removed struct {
 	health.Watch
 	decoding source.DecodingStats
@@ -149,12 +148,12 @@ func (p *parts[T]) present() []*part[T] {
 	return p.list
 }
 
-// ReadVersion returns the version up to which the first part has read everything. The cache
-// may be behind it.
+// ReadVersion returns the version up to which the first part has read everything. The cache may be
+// behind it.
 func (p *parts[T]) ReadVersion() string { return p.present()[0].health().Version }
 
-// Resource returns the resource as the source of the first part knows it; ok is false if that
-// does not run, or does not say.
+// Resource returns the resource as the source of the first part knows it; ok is false if that does
+// not run, or does not say.
 func (p *parts[T]) Resource() (r source.Resource, ok bool) {
 	if running := p.present()[0].running.Load(); running != nil {
 		if named, ok := running.source.(interface{ Resource() source.Resource }); ok {
@@ -166,7 +165,9 @@ func (p *parts[T]) Resource() (r source.Resource, ok bool) {
 
 // InState reports whether the list and watch of a namespace is in one of some states.
 func (p *parts[T]) InState(match func(health.State) bool) bool {
-	return slices.ContainsFunc(p.present(), func(one *part[T]) bool { return match(one.health().State) })
+	return slices.ContainsFunc(p.present(), func(one *part[T]) bool {
+		return match(one.health().State)
+	})
 }
 
 // counted returns the parts, and the counters of removed ones.
@@ -226,8 +227,8 @@ func (p *parts[T]) renew(
 	return made, end
 }
 
-// oneByOne returns a transform that is called for one object of the collection at a time: namespaces
-// and slots that come have goroutines of their own.
+// oneByOne returns a transform that is called for one object of the collection at a time:
+// namespaces and slots that come have goroutines of their own.
 func (p *parts[T]) oneByOne(ctx context.Context, transform func(T) (T, error)) func(T) (T, error) {
 	if transform == nil {
 		return nil
@@ -256,9 +257,9 @@ func (p *parts[T]) cached(key string) (obj T, version, uid string, ok bool) {
 // merged is a token of the queue. It is closed when everything before it is applied.
 type merged chan struct{}
 
-// Merge returns when the objects of slots that have come into Options.Slots are cached: each part that
-// was listed lists those that it lacks. The first list of a part has them in any case, and a collection
-// that stops meanwhile needs none. A Holding calls it.
+// Merge returns when the objects of slots that have come into Options.Slots are cached: each part
+// that was listed lists the slots that it lacks. The first list of a part has them in any case, and
+// a collection that stops meanwhile needs none. A Holding calls it.
 func (p *parts[T]) Merge(ctx context.Context, slots slot.Set) error {
 	running, list := p.goroutines.context(), p.present()
 	if running == nil {
@@ -306,7 +307,7 @@ func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
 }
 
 // Leave removes the objects of slots that have gone from Options.Slots. Handlers receive deletes
-// that are marked as moved. An error is that of the context, while the queue is full. A Holding
+// that are marked as moved. An error is the one of the context, while the queue is full. A Holding
 // calls it.
 func (p *parts[T]) Leave(ctx context.Context, slots slot.Set) error {
 	for _, one := range p.present() {
@@ -317,7 +318,7 @@ func (p *parts[T]) Leave(ctx context.Context, slots slot.Set) error {
 		}
 	}
 	key := p.o.Slots.Key()
-	p.queue.Leave(func(objectKey, uid string) bool { //nolint:errcheck // a closed queue has nothing to hand on
+	p.queue.Leave(func(objectKey, uid string) bool { //nolint:errcheck // a closed queue is empty
 		return slots.Has(key.Of(uid, slot.NamespaceOf(objectKey)))
 	})
 	return nil

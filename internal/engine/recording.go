@@ -21,12 +21,8 @@ type recording struct {
 	rewound  chan struct{}             // one token: the versions of the server went back
 }
 
-func newRecording(informer func() string) *recording {
-	return &recording{informer: informer, rewound: make(chan struct{}, 1)}
-}
-
-// rewind leaves the report of a server that went back to the goroutine of reportEvents, because
-// a report takes as long as the recording that is written.
+// rewind leaves the report of a server that went back to the goroutine of reportEvents, because a
+// report takes as long as the recording that is written.
 func (r *recording) rewind() {
 	select {
 	case r.rewound <- struct{}{}:

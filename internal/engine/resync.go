@@ -8,11 +8,11 @@ import (
 	"github.com/tidings-go/tidings/internal/engine/fanout"
 )
 
-// ResyncRule replaces the rule by which handlers with a ResyncPeriod are resynced: a
-// façade decides itself, once per period, which handlers are due.
+// ResyncRule replaces the rule by which handlers with a ResyncPeriod are resynced: a façade decides
+// itself, once per period, which handlers are due.
 type ResyncRule struct {
-	// Period is called once, when the collection runs. The timer starts anew with every
-	// complete list that is applied; 0 is no timer.
+	// Period is called once, when the collection runs. The timer starts anew with every complete
+	// list that is applied; 0 is no timer.
 	Period func() time.Duration
 	// Due returns a token, which goes through the queue.
 	Due func(now time.Time) any
@@ -21,8 +21,9 @@ type ResyncRule struct {
 	Apply func(token any)
 }
 
-// resyncs puts the resyncs of handlers into the queue, when they are due. The timer runs from the first
-// handler that asks for resyncs until the collection stops, even if these handlers are removed.
+// resyncs puts the resyncs of handlers into the queue, when they are due. The timer runs from the
+// first handler that asks for resyncs until the collection stops, even if these handlers are
+// removed.
 type resyncs[T any] struct {
 	*shared[T]
 	listed chan struct{} // one token: a complete list was applied

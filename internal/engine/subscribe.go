@@ -30,18 +30,11 @@ type subscriptions[T any] struct {
 	stopped   atomic.Bool // handlers are not called any more
 }
 
-func newSubscriptions[T any](s *shared[T]) *subscriptions[T] {
-	return &subscriptions[T]{
-		shared: s, recording: newRecording(s.Lifecycle.Name),
-		resyncs: resyncs[T]{shared: s, listed: make(chan struct{}, 1)},
-	}
-}
-
 // IsStopped reports whether the collection has stopped calling its handlers.
 func (s *subscriptions[T]) IsStopped() bool { return s.stopped.Load() }
 
-// Subscribe adds a handler. Its initial set is the cache, unless withoutInitial is set. It
-// returns ErrStopped once the collection has stopped, and the errors of the options.
+// Subscribe adds a handler. Its initial set is the cache, unless withoutInitial is set. It returns
+// ErrStopped once the collection has stopped, and the errors of the options.
 func (s *subscriptions[T]) Subscribe(
 	deliver func(change.Change[T]), withoutInitial bool, o fanout.SubscriptionOptions,
 ) (*fanout.Subscription[T], error) {
@@ -74,15 +67,16 @@ func (s *subscriptions[T]) Follow(name string, f func(inspect.Change)) (remove f
 		}
 		f(made)
 	}
-	subscription, err := s.Subscribe(deliver, true, fanout.SubscriptionOptions{Name: name, IsolatePanics: true})
+	o := fanout.SubscriptionOptions{Name: name, IsolatePanics: true}
+	subscription, err := s.Subscribe(deliver, true, o)
 	if err != nil {
 		return nil, err
 	}
 	return subscription.Remove, nil
 }
 
-// ReportPanic reports a handler's panic that the log does not see, because the façade recovers
-// from it.
+// ReportPanic reports a handler's panic that the log does not see, because the façade recovers from
+// it.
 func (s *subscriptions[T]) ReportPanic() { s.recording.event(tape.ReasonPanic) }
 
 // stuckIn returns a function that reports whether a handler of a closed log runs.

@@ -12,12 +12,12 @@ import (
 // ErrClosed is returned by calls that need an open log.
 var ErrClosed = errors.New("the log is closed")
 
-// ErrGoexit is the value reported for a handler that called runtime.Goexit, as
-// the FailNow and Fatal methods of a test do.
+// ErrGoexit is the value reported for a handler that called runtime.Goexit, as the FailNow and
+// Fatal methods of a test do.
 var ErrGoexit = errors.New("the handler called runtime.Goexit")
 
-// stuckError names each handler whose goroutine runs, by name, with the key of its call and
-// the start of that, see Stats.Since. It wraps the cause. It is nil if none runs.
+// stuckError names each handler whose goroutine runs, by name, with the key of its call and the
+// start of that, see Stats.Since. It wraps the cause. It is nil if none runs.
 func stuckError[T any](running []*Subscription[T], cause error) error {
 	if len(running) == 0 {
 		return nil
@@ -35,8 +35,8 @@ func stuckError[T any](running []*Subscription[T], cause error) error {
 		"(give them more time, or make them return): %s: %w", strings.Join(calls, ", "), cause)
 }
 
-// Panic is a report of a handler that panicked. It is also the value of the panic with which
-// the process crashes.
+// Panic is a report of a handler that panicked. It is also the value of the panic with which the
+// process crashes.
 type Panic struct {
 	// Collection is the name of the log's collection.
 	Collection string
@@ -59,17 +59,16 @@ func (p *Panic) Error() string {
 		p.Handler, p.Collection, maxKey, p.Key, p.Value)
 }
 
-// Unwrap returns the value if it is an error, as that of a runtime error is.
+// Unwrap returns the value if it is an error, as of a runtime error.
 func (p *Panic) Unwrap() error {
 	err, _ := p.Value.(error)
 	return err
 }
 
-// guard is deferred around calls. A handler that panicked is reported; then the
-// panic goes on with the report as its value, or the notification counts as lost if panics
-// are isolated. A handler that called runtime.Goexit, as a failing test does, has not panicked:
-// it is reported, the notification counts as lost, and delivery goes on with
-// the next one on a new goroutine.
+// guard is deferred around calls. A handler that panicked is reported; then the panic goes on with
+// the report as its value, or the notification counts as lost if panics are isolated. A handler
+// that called runtime.Goexit, as a failing test does, has not panicked: it is reported, the
+// notification counts as lost, and delivery goes on with the next one on a new goroutine.
 func (s *reader[T]) guard() {
 	if !s.inCall {
 		return

@@ -15,8 +15,8 @@ import (
 
 // Options configure a Log. The zero value is ready.
 type Options[T any] struct {
-	// Name returns the name of the collection, for labels and the value of a panic. Nil is no name. It
-	// must not refer to the cache.
+	// Name returns the name of the collection, for labels and the value of a panic. Nil is no name.
+	// It must not refer to the cache.
 	Name func() string
 	// Describe returns the version of a state and the UID of its incarnation, "" where it has none.
 	// Nil: all states of a key are of one incarnation. It is called with the log's locks held, and
@@ -24,9 +24,8 @@ type Options[T any] struct {
 	Describe func(T) (version, uid string)
 }
 
-// Log delivers every change to any number of handlers, in order. It keeps only
-// changes that are pending for some handler. See the package documentation for
-// its structure. Use New.
+// Log delivers every change to any number of handlers, in order. It keeps only changes that are
+// pending for some handler. See the package documentation for its structure. Use New.
 //
 // Publish, MarkSynced, Replay and AwaitRoom are for one publisher, which calls them one at a time;
 // everything else is for any goroutine.
@@ -45,13 +44,13 @@ type Log[T any] struct {
 	resync  chan struct{} // one token: the next resync may be earlier than it was
 	closing chan struct{} // closed by Close
 
-	// mu guards the fields below and is taken before any Subscription.mu. It is never
-	// held while a handler is called or an iterator is asked.
+	// mu guards the fields below and is taken before any Subscription.mu. It is never held while a
+	// handler is called or an iterator is asked.
 	mu       sync.Mutex
 	tail     *chunk[T]
-	subs     []*Subscription[T]            // those that receive published batches
+	subs     []*Subscription[T]            // that receive published batches
 	running  map[*Subscription[T]]struct{} // those whose goroutine has not ended
-	attached int                           // those of subs that read the log, not a backlog of their own
+	attached int                           // of subs, the ones that read the log
 	made     int                           // subscriptions there ever were
 	synced   bool
 	closed   bool
@@ -76,8 +75,8 @@ func New[T any](o Options[T]) *Log[T] {
 	}
 }
 
-// Start starts the goroutines of the subscriptions. It is called before the first Publish.
-// Calling it again changes nothing.
+// Start starts the goroutines of the subscriptions. It is called before the first Publish. Calling
+// it again changes nothing.
 func (l *Log[T]) Start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,10 +89,9 @@ func (l *Log[T]) Start() {
 	}
 }
 
-// Publish appends a batch of notifications, in order. live is the number of
-// keys in the cache after the batch: each adds one to the default limit of a handler's
-// backlog. Publish never waits for a handler and keeps no reference to the
-// batch's array. After Close it does nothing.
+// Publish appends a batch of notifications, in order. live is the number of keys in the cache after
+// the batch: each adds one to the default limit of a handler's backlog. Publish never waits for a
+// handler and keeps no reference to the batch's array. After Close it does nothing.
 func (l *Log[T]) Publish(batch []change.Change[T], live int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,8 +129,8 @@ func (l *Log[T]) appendLocked(batch []change.Change[T]) {
 	l.end.Store(end)
 }
 
-// reclaimLocked lets go of the notifications in the last chunk if every
-// subscription has passed them: an idle log keeps no object alive.
+// reclaimLocked lets go of the notifications in the last chunk if every subscription has passed
+// them: an idle log keeps no object alive.
 func (l *Log[T]) reclaimLocked() {
 	end := l.end.Load()
 	if l.busy.Load() != 0 || l.tail.base == end {
@@ -159,10 +157,9 @@ func (l *Log[T]) reclaimLocked() {
 	}
 }
 
-// MarkSynced puts the mark into the log that the first list is complete: a
-// subscription is synced when its handler has returned from everything before
-// the mark, one that joins later when it has returned from its initial set.
-// Calling it again changes nothing.
+// MarkSynced puts the mark into the log that the first list is complete: a subscription is synced
+// when its handler has returned from everything before the mark, one that joins later when it has
+// returned from its initial set. Calling it again changes nothing.
 func (l *Log[T]) MarkSynced() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,11 +179,10 @@ func (l *Log[T]) MarkSynced() {
 	}
 }
 
-// Subscribe adds a handler: it is called with an Added, marked Initial, for
-// everything in initial, then with everything that is published from now on,
-// one call at a time, on a goroutine of its own. initial may be nil; the caller
-// makes sure that it is the state at the end of the log and stays as it is: it
-// is read while the handler is called, and dropped at its end.
+// Subscribe adds a handler: it is called with an Added, marked Initial, for everything in initial,
+// then with everything that is published from now on, one call at a time, on a goroutine of its
+// own. initial may be nil; the caller makes sure that it is the state at the end of the log and
+// stays as it is: it is read while the handler is called, and dropped at its end.
 func (l *Log[T]) Subscribe(
 	handle func(change.Change[T]), initial Items[T], o SubscriptionOptions,
 ) (*Subscription[T], error) {
@@ -227,8 +223,8 @@ func (l *Log[T]) Subscribe(
 	return s, nil
 }
 
-// start runs a subscription's goroutine. The subscription owns it, Remove and
-// Close stop it, Done and Wait wait for it.
+// start runs a subscription's goroutine. The subscription owns it, Remove and Close stop it, Done
+// and Wait wait for it.
 func (l *Log[T]) start(s *Subscription[T]) { go s.reader.serve() }
 
 // removeLocked removes s from the log: it receives nothing more, and keeps nothing alive except the
@@ -294,9 +290,9 @@ func (l *Log[T]) Close() {
 	l.tail = &chunk[T]{base: l.end.Load()}
 }
 
-// Wait waits until the goroutine of every subscription has ended, also of those
-// removed earlier: it is for after Close. If the context ends first, it returns
-// an error that names the handlers whose call has not returned.
+// Wait waits until the goroutine of every subscription has ended, also of those removed earlier: it
+// is for after Close. If the context ends first, it returns an error that names the handlers whose
+// call has not returned.
 func (l *Log[T]) Wait(ctx context.Context) error {
 	for {
 		running := l.Subscriptions()
@@ -311,7 +307,7 @@ func (l *Log[T]) Wait(ctx context.Context) error {
 	}
 }
 
-// Subscriptions returns those that are not done, in the order of subscription: also one
+// Subscriptions returns the subscriptions that are not done, in the order of subscription: also one
 // that was removed and whose last call has not returned.
 func (l *Log[T]) Subscriptions() []*Subscription[T] {
 	l.mu.Lock()
@@ -321,10 +317,10 @@ func (l *Log[T]) Subscriptions() []*Subscription[T] {
 	})
 }
 
-// AwaitRoom waits while a subscription with the policy Block is at its limit.
-// A publisher that wants backpressure calls it before Publish; without such a
-// subscription it costs next to nothing. It returns ErrClosed after Close, and an error
-// that names a handler without room when the context ends.
+// AwaitRoom waits while a subscription with the policy Block is at its limit. A publisher that
+// wants backpressure calls it before Publish; without such a subscription it costs next to nothing.
+// It returns ErrClosed after Close, and an error that names a handler without room when the context
+// ends.
 func (l *Log[T]) AwaitRoom(ctx context.Context) error {
 	if l.blocking.Load() == 0 && !isClosed(l.closing) {
 		return nil

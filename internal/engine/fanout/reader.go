@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// bufferSize is the number of notifications that a reader takes at once from
-	// an initial set, a replay or a backlog. Notifications that it has taken fold no more.
+	// bufferSize is the number of notifications that a reader takes at once from an initial set, a
+	// replay or a backlog. Notifications that it has taken fold no more.
 	bufferSize = 64
-	// stampEvery is the number of calls that share one reading of the clock while
-	// calls are fast: a reading costs about as much as a notification does.
+	// stampEvery is the number of calls that share one reading of the clock while calls are fast: a
+	// reading costs about as much as a notification does.
 	stampEvery = 16
 	// slowRun is the time for stampEvery calls from which on each call is stamped.
 	slowRun = time.Millisecond
 )
 
-// run has the notifications that a reader delivers next. Meanwhile it looks at nothing
-// shared, except whether it is stopped.
+// run has the notifications that a reader delivers next. Meanwhile it looks at nothing shared,
+// except whether it is stopped.
 type run[T any] struct {
 	calls   []change.Change[T]
 	first   uint64 // the number of calls[0], for a run of the log
@@ -28,11 +28,11 @@ type run[T any] struct {
 	counted bool // counts towards the limit: of the log or a backlog
 }
 
-// Items returns the next item of a snapshot with its key; ok is false at the end. It is
-// called by one goroutine at a time and may be dropped before the end. A cursor, and not
-// an iter.Seq2, goes on where it was if the handler ends the goroutine. iter.Pull2 would
-// make one of the other at the price of a coroutine, which leaks unless it is stopped and
-// of which the race detector keeps several KB for good.
+// Items returns the next item of a snapshot with its key; ok is false at the end. It is called by
+// one goroutine at a time and may be dropped before the end. A cursor, and not an iter.Seq2, goes
+// on where it was if the handler ends the goroutine. iter.Pull2 would make one of the other at the
+// price of a coroutine, which leaks unless it is stopped and of which the race detector keeps
+// several KB for good.
 type Items[T any] func() (key string, object T, ok bool)
 
 // feed is an initial set or a replay under way.
@@ -73,8 +73,8 @@ func (s *reader[T]) serve() {
 			return
 		}
 		if !ended {
-			// A crash must not look like an end: a caller that waits for it could end
-			// the process before the runtime reports the panic.
+			// A crash must not look like an end: a caller that waits for it could end the process
+			// before the runtime reports the panic.
 			if v := recover(); v != nil {
 				panic(v)
 			}
@@ -189,8 +189,7 @@ func (s *reader[T]) take() bool {
 	}
 }
 
-// takeFeed takes the next run of the initial set or replay and returns false at
-// its end.
+// takeFeed takes the next run of the initial set or replay and returns false at its end.
 func (s *reader[T]) takeFeed() bool {
 	s.mu.Lock()
 	s.endRun()
@@ -287,9 +286,8 @@ func (s *reader[T]) emptyBuffer() []change.Change[T] {
 	return s.buffer[:0]
 }
 
-// park waits for wake. It is entered under mu and leaves it: marks set and
-// removals from then on find the subscription parked; for notifications that were published
-// meanwhile, it looks again.
+// park waits for wake. It is entered under mu and leaves it: marks set and removals from then on
+// find the subscription parked; for notifications that were published meanwhile, it looks again.
 func (s *reader[T]) park() {
 	s.parked.Store(true)
 	missed := s.log.end.Load() != s.pos || s.stopped.Load()

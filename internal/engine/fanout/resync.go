@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Replay puts a resync for one subscription into the log: its handler is called
-// with an Updated, marked Resync, for everything in the snapshot, after the changes that were
-// published before and before those that are published later. The caller makes sure that the
-// snapshot is the state at the end of the log and stays as it is.
+// Replay puts a resync for one subscription into the log: its handler is called with an Updated,
+// marked Resync, for everything in the snapshot, after the changes that were published before and
+// before those that are published later. The caller makes sure that the snapshot is the state at
+// the end of the log and stays as it is.
 //
-// While a replay of the subscription is pending, another one is nothing new and
-// is ignored. While its backlog is being folded, the replay is put off: the
-// subscription is due for resync as soon as it has caught up.
+// While a replay of the subscription is pending, another one is nothing new and is ignored. While
+// its backlog is being folded, the replay is put off: the subscription is due for resync as soon as
+// it has caught up.
 func (l *Log[T]) Replay(s *Subscription[T], snapshot Items[T]) {
 	if s == nil || s.log != l || snapshot == nil {
 		return
@@ -65,9 +65,8 @@ func (c *schedule) pass(now time.Time) {
 	}
 }
 
-// NextResync returns when the next subscription is due for resync, which may be
-// past, and false if no resync is to come. It changes when ResyncChanged receives and after
-// DueForResync.
+// NextResync returns when the next subscription is due for resync, which may be past, and false if
+// no resync is to come. It changes when ResyncChanged receives and after DueForResync.
 func (l *Log[T]) NextResync() (at time.Time, found bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -79,17 +78,16 @@ func (l *Log[T]) NextResync() (at time.Time, found bool) {
 	return at, found
 }
 
-// ResyncChanged returns a channel that receives when NextResync may have become
-// earlier: a subscription with a period was added, or one that was behind has
-// caught up. It has room for one value and is for one receiver.
+// ResyncChanged returns a channel that receives when NextResync may have become earlier: a
+// subscription with a period was added, or one that was behind has caught up. It has room for one
+// value and is for one receiver.
 func (l *Log[T]) ResyncChanged() <-chan struct{} { return l.resync }
 
-// DueForResync returns the subscriptions that are due at the given time, in the
-// order in which they were added, and takes it that the caller replays the
-// cache to them. The next resync is due a whole number of periods after the
-// last one was, so that resyncs spread by ResyncOffset stay spread. One whose
-// last replay is still pending sits this one out; one that is behind is due
-// when it has caught up.
+// DueForResync returns the subscriptions that are due at the given time, in the order in which they
+// were added, and takes it that the caller replays the cache to them. The next resync is due a
+// whole number of periods after the last one was, so that resyncs spread by ResyncOffset stay
+// spread. One whose last replay is still pending sits this one out; one that is behind is due when
+// it has caught up.
 func (l *Log[T]) DueForResync(now time.Time) []*Subscription[T] {
 	l.mu.Lock()
 	defer l.mu.Unlock()

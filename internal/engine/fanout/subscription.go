@@ -16,27 +16,27 @@ const noMark = math.MaxUint64
 
 // SubscriptionOptions configure a handler. The zero value is ready.
 type SubscriptionOptions struct {
-	// Name tells handlers apart in errors and reports. Empty: "handler-" and the
-	// handler's number in the order of subscription, from 1.
+	// Name tells handlers apart in errors and reports. Empty: "handler-" and the handler's number
+	// in the order of subscription, from 1.
 	Name string
 	// Policy decides about a backlog beyond Limit. Zero: ConflateUpdates.
 	Policy Policy
-	// Limit is the number of notifications that may be pending before Policy is applied.
-	// Initial adds, resyncs and marks do not count. Zero: 10,000, and one more for each live
-	// key unless the policy is Block.
+	// Limit is the number of notifications that may be pending before Policy is applied. Initial
+	// adds, resyncs and marks do not count. Zero: 10,000, and one more for each live key unless the
+	// policy is Block.
 	Limit int
-	// ResyncPeriod is the time between two resyncs. Zero: none. The log only keeps
-	// the schedule: see Log.DueForResync.
+	// ResyncPeriod is the time between two resyncs. Zero: none. The log only keeps the schedule:
+	// see Log.DueForResync.
 	ResyncPeriod time.Duration
-	// ResyncOffset is the time to the first resync, by which the resyncs of many
-	// handlers are spread. Zero: ResyncPeriod.
+	// ResyncOffset is the time to the first resync, by which the resyncs of many handlers are
+	// spread. Zero: ResyncPeriod.
 	ResyncOffset time.Duration
-	// IsolatePanics keeps the process alive when the handler panics: the
-	// notification is lost for this handler and counted in Stats.Panics, and
-	// delivery goes on. False: the panic crashes the process.
+	// IsolatePanics keeps the process alive when the handler panics: the notification is lost for
+	// this handler and counted in Stats.Panics, and delivery goes on. False: the panic crashes the
+	// process.
 	IsolatePanics bool
-	// OnPanic is called for each panic, on the handler's goroutine, before the process
-	// crashes if it does. Nil: it is not called.
+	// OnPanic is called for each panic, on the handler's goroutine, before the process crashes if
+	// it does. Nil: it is not called.
 	OnPanic func(Panic)
 }
 
@@ -64,9 +64,9 @@ func (o *SubscriptionOptions) check() error {
 	return nil
 }
 
-// Subscription is a handler's place in a log: a cursor, or, beyond its limit, a backlog of its own. It
-// owns one goroutine, which calls the handler and ends after Remove or Log.Close, when the call that is
-// running has returned.
+// Subscription is a handler's place in a log: a cursor, or, beyond its limit, a backlog of its own.
+// It owns one goroutine, which calls the handler and ends after Remove or Log.Close, when the call
+// that is running has returned.
 type Subscription[T any] struct {
 	log     *Log[T]
 	handle  func(change.Change[T])
@@ -151,30 +151,29 @@ func (s *Subscription[T]) attachLocked() {
 // Name returns the name given in the options, or the one that was made up.
 func (s *Subscription[T]) Name() string { return s.name }
 
-// Remove ends the subscription and drops its pending notifications. It never waits for
-// the handler and may be called by the handler itself: then no further call
-// follows. Called elsewhere, one call may be running or about to begin; Done
-// tells when that has returned. Calling it again changes nothing.
+// Remove ends the subscription and drops its pending notifications. It never waits for the handler
+// and may be called by the handler itself: then no further call follows. Called elsewhere, one call
+// may be running or about to begin; Done tells when that has returned. Calling it again changes
+// nothing.
 func (s *Subscription[T]) Remove() {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.log.removeLocked(s)
 }
 
-// Done is closed when the subscription has been removed, or the log closed, and
-// the handler's last call has returned.
+// Done is closed when the subscription has been removed, or the log closed, and the handler's last
+// call has returned.
 func (s *Subscription[T]) Done() <-chan struct{} { return s.ended }
 
-// Synced is closed when the log was marked synced and the handler has returned
-// from everything before the mark, for one that joined later from its initial
-// set.
+// Synced is closed when the log was marked synced and the handler has returned from everything
+// before the mark, for one that joined later from its initial set.
 func (s *Subscription[T]) Synced() <-chan struct{} { return s.synced }
 
 // HasSynced reports whether Synced is closed.
 func (s *Subscription[T]) HasSynced() bool { return isClosed(s.synced) }
 
-// wake makes the goroutine look for work if it is parked, and reports whether it
-// was. It is called under Log.mu.
+// wake makes the goroutine look for work if it is parked, and reports whether it was. It is called
+// under Log.mu.
 func (s *Subscription[T]) wake() bool {
 	if !s.parked.Load() || !s.parked.CompareAndSwap(true, false) {
 		return false
@@ -186,8 +185,8 @@ func (s *Subscription[T]) wake() bool {
 	return true
 }
 
-// offerLocked tells the subscription of a batch that was written to the log. It
-// is called under Log.mu.
+// offerLocked tells the subscription of a batch that was written to the log. It is called under
+// Log.mu.
 func (s *Subscription[T]) offerLocked(batch []change.Change[T], live int) {
 	if s.detached {
 		s.mu.Lock()
@@ -203,9 +202,8 @@ func (s *Subscription[T]) offerLocked(batch []change.Change[T], live int) {
 	}
 }
 
-// countable returns the number of notifications in the log that count towards the limit.
-// The order of the loads makes it too small, if anything, beside a call that
-// returns.
+// countable returns the number of notifications in the log that count towards the limit. The order
+// of the loads makes it too small, if anything, beside a call that returns.
 func (s *Subscription[T]) countable() int {
 	initials := s.initials.Load()
 	return int(s.log.end.Load()-s.done.Load()) - int(s.log.initials.Load()-initials)
@@ -225,9 +223,8 @@ func (s *Subscription[T]) isBehind(live int) bool {
 // snapshot is no longer the state there; it is due again when the backlog is empty. It is called
 // under Log.mu.
 //
-// A detached subscription is never parked: while this call waited for mu, the
-// goroutine may have delivered everything and parked, or be about to find that
-// it must not.
+// A detached subscription is never parked: while this call waited for mu, the goroutine may have
+// delivered everything and parked, or be about to find that it must not.
 func (s *Subscription[T]) detachLocked(live int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -261,8 +258,7 @@ func (s *Subscription[T]) detachLocked(live int) {
 	s.log.busy.Add(-1)
 }
 
-// idleAt reports whether the subscription waits at the end of the log. It is
-// called under Log.mu.
+// idleAt reports whether the subscription waits at the end of the log. It is called under Log.mu.
 func (s *Subscription[T]) idleAt(end uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// withDefaults sets the first and the longest wait of client-go's reflector since v0.19, for
-// which API servers are sized.
+// withDefaults sets the first and the longest wait of client-go's reflector since v0.19, for which
+// API servers are sized.
 func withDefaults(b source.Backoff) source.Backoff {
 	b.Initial = cmp.Or(b.Initial, 800*time.Millisecond)
 	b.Max = cmp.Or(b.Max, 30*time.Second)
@@ -20,9 +20,9 @@ func withDefaults(b source.Backoff) source.Backoff {
 	return b
 }
 
-// delay returns the wait after a number of failures in a row, at least 1. It is never shorter
-// than atLeast, which the server asked for. Jitter is added to that in proportion, so that
-// clients that were given the same answer do not come back together.
+// delay returns the wait after a number of failures in a row, at least 1. It is never shorter than
+// atLeast, which the server asked for. Jitter is added to that in proportion, so that clients that
+// were given the same answer do not come back together.
 func delay(b source.Backoff, failures int, atLeast time.Duration) time.Duration {
 	wait := min(b.Initial, b.Max)
 	for range failures - 1 {
@@ -89,11 +89,7 @@ type backingOff[T any] struct {
 }
 
 // close closes next: a list in pages has a span while it waits.
-func (s *backingOff[T]) close() {
-	if next, ok := s.next.(interface{ close() }); ok {
-		next.close()
-	}
-}
+func (s *backingOff[T]) close() { s.next.close() }
 
 func (s *backingOff[T]) step(ctx context.Context) state[T] {
 	if sleep(ctx, s.wait) != nil {

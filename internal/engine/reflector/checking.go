@@ -10,18 +10,19 @@ import (
 )
 
 const (
-	// longOutage is the time without contact after which a server's version is checked.
-	// To restore a backup takes longer.
+	// longOutage is the time without contact after which a server's version is checked. To restore
+	// a backup takes longer.
 	longOutage = 10 * time.Second
-	// mostUnchecked is the time after which watches that are cut off again and again, before they bring
-	// a bookmark, lead to a check.
+	// mostUnchecked is the time after which watches that are cut off again and again, before they
+	// bring a bookmark, lead to a check.
 	mostUnchecked = 2 * time.Minute
 	// mostChecks is the number of checks that may fail in a row before watches begin without one. A
-	// server may be able to serve watches and not lists: because of a permission, or of one
-	// object that it cannot read. From then on one check is made when each watch has begun.
+	// server may be able to serve watches and not lists: because of a permission, or of one object
+	// that it cannot read. From then on one check is made when each watch has begun.
 	mostChecks = 3
-	// longestCheck is the longest time of a check, whose connection may be dead. While a watch runs, it
-	// is also the wait after the first check that failed, and each later wait is longer by it.
+	// longestCheck is the longest time of a check, whose connection may be dead. While a watch
+	// runs, it is also the wait after the first check that failed, and each later wait is longer by
+	// it.
 	longestCheck = 30 * time.Second
 )
 
@@ -65,8 +66,8 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	return s.goOn()
 }
 
-// rewindOf returns an error if an answer shows that the server was set back, or may have been. was is
-// the change that the check looks at.
+// rewindOf returns an error if an answer shows that the server was set back, or may have been. was
+// is the change that the check looks at.
 func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	h := &s.history
 	if h.goesBack(page.Version) {
@@ -86,7 +87,9 @@ func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	if !known || len(page.Items) > 0 || page.Continue != "" || !isNumber(page.Version) {
 		return nil
 	}
-	h.absent = absence{key: was.key, uid: was.uid, was: was.version, until: page.Version, since: time.Now()}
+	h.absent = absence{
+		key: was.key, uid: was.uid, was: was.version, until: page.Version, since: time.Now(),
+	}
 	if before.key != was.key || before.uid != was.uid || before.was != was.version {
 		return nil
 	}

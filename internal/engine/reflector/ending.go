@@ -33,8 +33,8 @@ const (
 	endless cause = "endless"
 	// expired is a version or a continue token that the server does not have any more.
 	expired cause = "expired"
-	// lost is a watch that cannot be resumed for another reason: the resource is gone, or an
-	// object that the server could not read was deleted, which no event reports (KEP-3926).
+	// lost is a watch that cannot be resumed for another reason: the resource is gone, or an object
+	// that the server could not read was deleted, which no event reports (KEP-3926).
 	lost cause = "lost"
 	// undecodable is an answer that cannot be understood, or a request that the server calls
 	// invalid: its version may not be one of the server's.

@@ -26,8 +26,8 @@ var (
 	errNeedless = errors.New("the list of slots is not needed any more")
 )
 
-// filling gets the objects of the slots that are held: by a list of Run, or by a list of these slots
-// beside the watch, on the goroutine of run. Each held slot is in one state:
+// filling gets the objects of the slots that are held: by a list of Run, or by a list of these
+// slots beside the watch, on the goroutine of run. Each held slot is in one state:
 //
 //	state     event                                        next state
 //	lacking   a list of it begins                          listing
@@ -38,20 +38,22 @@ var (
 //	any       it goes                                      not held
 //	not held  it comes                                     lacking
 //
-// Before the first list of Run, that list alone can fill a slot. The watch brings the changes of a slot
-// in every state.
+// Before the first list of Run, that list alone can fill a slot. The watch brings the changes of a
+// slot in every state.
 type filling[T any] struct {
 	*shared[T]
+	isOlder func(a, b string) bool // of versions
 
 	mu      sync.Mutex    // guards the rest, and comes after handingOn
 	changed chan struct{} // closed at the next change of the rest; nil if nobody waits for it
 	ended   bool          // Run has ended
-	lists   runLists
-	filled  slot.Set // by lists; it may have slots that are not held
+	told    bool          // Run has handed on a list, or that the server has no such resource
+	exists  bool          // the last of these was a list: slots that come are to be listed
+	filled  slot.Set      // by lists; it may have slots that are not held
 
-	// The running list of slots: wanted are its slots without those that have gone since it began,
-	// changes the versions of the objects that the watch has brought or ended since, by key. cancel
-	// ends it, and is nil between lists.
+	// The running list of slots: wanted are its slots that have not gone since it began, changes
+	// the versions of the objects that the watch has brought or ended since, by key. cancel ends
+	// it, and is nil between lists.
 	wanted  slot.Set
 	changes map[string]string
 	cancel  context.CancelCauseFunc
@@ -61,21 +63,12 @@ type filling[T any] struct {
 	reported uint64 // failures that Merge returns
 	err      error  // the last failure; nil after a list
 
-	// newerUntil is the version of a list of slots that the watch has not reached, "" if it has. Until
-	// then newer maps the keys of its objects to their versions, if the cached ones may have none, so
-	// that the queue cannot tell a state from an older one.
+	// newerUntil is the version of a list of slots that the watch has not reached, "" if it has.
+	// Until then newer maps the keys of its objects to their versions, if the cached ones may have
+	// none, so that the queue cannot tell a state from an older one.
 	newerUntil string
 	newer      map[string]string
 }
-
-// runLists says which lists Run has handed on.
-type runLists uint8
-
-const (
-	noList   runLists = iota // none: the first one will have the objects of all slots
-	hasList                  // the objects of slots that come are to be listed
-	isAbsent                 // the server has no such resource
-)
 
 // wakeLocked wakes everything that waits for a change.
 func (f *filling[T]) wakeLocked() {
@@ -99,10 +92,10 @@ func (f *filling[T]) awaitLocked(ctx context.Context) {
 	}
 }
 
-// lackingLocked returns the slots that are held and not filled. The objects of one namespace are in one
-// slot, by namespace.
+// lackingLocked returns the slots that are held and not filled. The objects of one namespace are in
+// one slot, by namespace.
 func (f *filling[T]) lackingLocked() slot.Set {
-	if f.lists != hasList {
+	if !f.exists {
 		return slot.Set{}
 	}
 	lacking := f.slots.held().Minus(f.filled)
@@ -130,7 +123,7 @@ func (f *filling[T]) await(ctx context.Context, slots slot.Set) error {
 	f.wakeLocked() // run does not know of slots that come
 	for reported := f.reported; !f.ended; f.awaitLocked(ctx) {
 		needed := f.lackingLocked()
-		if f.o.Resumes && f.lists == noList {
+		if f.o.Resumes && !f.told {
 			needed = f.slots.held()
 		}
 		switch {
@@ -163,12 +156,12 @@ func (f *filling[T]) leave(ctx context.Context, slots slot.Set) error {
 	return nil
 }
 
-// listed records that Run has handed on a list with the objects of the held slots, or that the server
-// has no such resource: then slots that come need no list.
-func (f *filling[T]) listed(held slot.Set, lists runLists) {
+// listed records that Run has handed on a list with the objects of the held slots, or that the
+// server has no such resource: then slots that come need no list.
+func (f *filling[T]) listed(held slot.Set, exists bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lists, f.filled = lists, held
+	f.told, f.exists, f.filled = true, exists, held
 	f.watch.overtaken.Store(false)
 	f.failures, f.err = 0, nil
 	f.newer, f.newerUntil = nil, ""
@@ -186,15 +179,15 @@ func (f *filling[T]) hasNewer(version string) bool {
 	return ok && order < 0
 }
 
-// note notes the changes of a watch, up to a version, for the lists of slots, and returns them without
-// those that a list of slots has overtaken.
+// note notes the changes of a watch, up to a version, for the lists of slots, and returns them
+// without the changes that a list of slots has overtaken.
 func (f *filling[T]) note(changes []delta.Event[T], version string) []delta.Event[T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.newer != nil {
 		changes = slices.DeleteFunc(changes, func(e delta.Event[T]) bool {
 			newer, ok := f.newer[e.Key]
-			return ok && comparison(f.o.Compare).isOlder(e.Version, newer)
+			return ok && f.isOlder(e.Version, newer)
 		})
 	}
 	if order, ok := delta.CompareDecimal(version, f.newerUntil); ok && order >= 0 {
@@ -282,13 +275,14 @@ func (f *filling[T]) finish(running context.Context, err error) (wait time.Durat
 	return wait
 }
 
-// fill lists the objects of slots, and hands on those that are still wanted then. The slots were held
-// before it began, and the list is consistent: so each change is in the list or comes with the watch.
+// fill lists the objects of slots, and hands on the ones that are still wanted then. The slots were
+// held before it began, and the list is consistent: so each change is in the list or comes with the
+// watch.
 func (f *filling[T]) fill(ctx context.Context, slots slot.Set) error {
-	if err := f.handingOn.acquire(ctx); err != nil { // from now on, changes has all that the watch brings
+	if err := f.handingOn.acquire(ctx); err != nil {
 		return err
 	}
-	f.handingOn.release()
+	f.handingOn.release() // from now on, changes has all that the watch brings
 	f.watch.endOutdated()
 	items, version, err := f.list(ctx, slots)
 	if err != nil {
@@ -368,15 +362,15 @@ func (f *filling[T]) appendListed(to []delta.Event[T], item source.Item[T]) []de
 	return append(to, e)
 }
 
-// stillWanted returns the listed objects of slots that are still wanted, without those that the watch
-// has brought in the same state or a later one, or has ended.
+// stillWanted returns the listed objects of slots that are still wanted, without the ones that the
+// watch has brought in the same state or a later one, or has ended.
 func (f *filling[T]) stillWanted(items []delta.Event[T]) []delta.Event[T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key, wanted := f.o.Slots.Key(), f.wanted.And(f.slots.held())
 	return slices.DeleteFunc(items, func(e delta.Event[T]) bool {
 		later, changed := f.changes[e.Key]
-		return changed && !comparison(f.o.Compare).isOlder(later, e.Version) ||
+		return changed && !f.isOlder(later, e.Version) ||
 			!key.In(wanted, e.UID, slot.NamespaceOf(e.Key))
 	})
 }

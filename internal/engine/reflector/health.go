@@ -124,13 +124,15 @@ func (r *healthRecorder) slotsFailed(failures int, err error, retryAt time.Time)
 	r.noteError(err)
 	if failures == 1 || now.Sub(r.slotsLoggedAt) >= heartbeat {
 		r.slotsLoggedAt = now
-		r.log.Log(context.Background(), r.level, "the objects of slots that have come could not be listed",
+		r.log.Log(context.Background(), r.level,
+			"the objects of slots that have come could not be listed",
 			"error", source.Bound(err), "retryIn", retryAt.Sub(now).Round(time.Millisecond))
 	}
 }
 
-// recovered logs the end of failures that were logged. Of a watch, the first event is the proof that it
-// works, which a quiet collection receives much later: the failures ended when the watch began.
+// recovered logs the end of failures that were logged. Of a watch, the first event is the proof
+// that it works, which a quiet collection receives much later: the failures ended when the watch
+// began.
 func (r *healthRecorder) recovered() {
 	if r.loggedState == "" {
 		return

@@ -15,8 +15,8 @@ import (
 // errRewound is a server at an older version than the one that was reached.
 var errRewound = errors.New("the server's resource versions went back, as after a restored backup")
 
-// position is the progress of a reflector. Its versions are compared within one history
-// of the server only.
+// position is the progress of a reflector. Its versions are compared within one history of the
+// server only.
 type position struct {
 	version string // up to which everything was handed on
 	resume  string // where the next watch begins: version, or the version before it
@@ -52,25 +52,25 @@ func (a *absence) watchEnded(opened time.Time) {
 	a.watched = a.watched || a.key != "" && time.Since(opened) >= leastQuietFirst
 }
 
-// history has the reflector's knowledge of the server's versions. Only the goroutine of Run uses it,
-// except for isOlder.
+// history has the reflector's knowledge of the server's versions. Only the goroutine of Run uses
+// it, except for isOlder.
 type history struct {
 	position
 	slots   *slotFilter
-	compare comparison
+	compare func(a, b string) (order int, ok bool)
 	// overtaken reports whether a first list was older than the state to which an earlier reflector
 	// has brought the queue.
 	overtaken bool
 	recent    recentEvents
 
-	// cut is set when a watch ended out of order: the server may have been set back before the next one
-	// began. That one leads to a check when it brings a bookmark, or ends in order; and so does the
-	// first watch that begins mostUnchecked after cutAt.
+	// cut is set when a watch ended out of order: the server may have been set back before the next
+	// one began. That one leads to a check when it brings a bookmark, or ends in order; and so does
+	// the first watch that begins mostUnchecked after cutAt.
 	cut   bool
 	cutAt time.Time
-	// suspectRewind demands a check of the server's version: it may have been set back to an
-	// older state (P16). failedChecks counts checks that failed since. While a watch runs, the next
-	// one is due at checkAgainAt.
+	// suspectRewind demands a check of the server's version: it may have been set back to an older
+	// state (P16). failedChecks counts checks that failed since. While a watch runs, the next one
+	// is due at checkAgainAt.
 	suspectRewind bool
 	failedChecks  int
 	checkAgainAt  time.Time
@@ -81,8 +81,8 @@ type history struct {
 	rewound bool
 }
 
-// suspect records that the server may have been set back. A watch from a version that the
-// server does not have any more is quiet until it has that version again.
+// suspect records that the server may have been set back. A watch from a version that the server
+// does not have any more is quiet until it has that version again.
 func (h *history) suspect() {
 	h.keepLast()
 	h.suspectRewind = h.suspectRewind || isNumber(h.version)
@@ -138,8 +138,8 @@ func (h *history) noteLast(change lastChange) {
 	}
 }
 
-// forgetGone forgets the last changes of objects whose slots have gone since it was called last: the
-// ends of these objects may have come without a key, or not at all, even if the slots have come
+// forgetGone forgets the last changes of objects whose slots have gone since it was called last:
+// the ends of these objects may have come without a key, or not at all, even if the slots have come
 // back.
 func (h *history) forgetGone() {
 	holding := h.slots.holding
@@ -197,7 +197,8 @@ func positionAfter[T any](
 }
 
 // lacksEnd reports whether a watch has passed the version at which an object was found absent,
-// without the end of the object. While the last event is a delete, others may follow at its version.
+// without the end of the object. While the last event is a delete, others may follow at its
+// version.
 func (h *history) lacksEnd() bool {
 	if h.absent.key == "" || !h.slots.has(h.absent.key, h.absent.uid) {
 		return false
@@ -237,8 +238,8 @@ func passedError(key, was, version string) error {
 		errRewound, version, key, was))
 }
 
-// missedError means that an object is gone, and that no watch has brought its end. The server may have been
-// set back to a time before the object, or its watches are behind.
+// missedError means that an object is gone, and that no watch has brought its end. The server may
+// have been set back to a time before the object, or its watches are behind.
 func missedError(key, version string) error {
 	return source.Bound(fmt.Errorf(
 		"at %s, %s is gone, and a watch of %v has not brought its end", version, key, leastQuietFirst))
@@ -262,13 +263,8 @@ func (h *history) higher(a, b string) string {
 }
 
 // isOlder reports whether version a is known to be before b.
-func (h *history) isOlder(a, b string) bool { return h.compare.isOlder(a, b) }
-
-// comparison orders versions, as Options.Compare does.
-type comparison func(a, b string) (order int, ok bool)
-
-func (c comparison) isOlder(a, b string) bool {
-	order, ok := c(a, b)
+func (h *history) isOlder(a, b string) bool {
+	order, ok := h.compare(a, b)
 	return ok && order < 0
 }
 
@@ -279,7 +275,7 @@ func isNumber(version string) bool {
 }
 
 // maxRecent is the number of events that are remembered. Servers that send events in another order
-// than that of their versions displace them by a few.
+// than the order of their versions displace them by a few.
 const maxRecent = 64
 
 // recentEvents remembers the events that were handed on last. Where versions do not order states

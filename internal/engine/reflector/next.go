@@ -50,7 +50,8 @@ func (r *Reflector[T]) watchEnded(ctx context.Context, err error, stream *stream
 		r.attempts.lists = 0
 	}
 	switch {
-	case inOrder && w.lasted && !progressed, w.cause == finished && (r.history.cut || r.history.absent.key != ""):
+	case inOrder && w.lasted && !progressed,
+		w.cause == finished && (r.history.cut || r.history.absent.key != ""):
 		r.history.suspect() // servers send a bookmark before they end a watch
 	case w.cause == broken, w.cause == refused, w.cause == busy:
 		r.history.cutOff()
@@ -117,9 +118,8 @@ func (r *Reflector[T]) afterWatch(ctx context.Context, w endedWatch) state[T] {
 
 // uselessWatch returns the state that follows a useless watch; answered says that the server has
 // begun it. The first useless watches are resumed. Then the collection is listed, if the server
-// answers: a server that refuses or cuts watches is asked for its version before the last
-// attempt. Otherwise a server that was away would be listed by all its clients as soon as it is
-// back.
+// answers: a server that refuses or cuts watches is asked for its version before the last attempt.
+// Otherwise a server that was away would be listed by all its clients as soon as it is back.
 func (r *Reflector[T]) uselessWatch(ctx context.Context, w endedWatch, answered bool) state[T] {
 	a := &r.attempts
 	a.uselessInRow++
@@ -139,8 +139,8 @@ func (r *Reflector[T]) uselessWatch(ctx context.Context, w endedWatch, answered 
 	}
 }
 
-// wentBack is called when the server was found to have gone back, or may have. It closes the watch, which
-// may be nil, and returns the list that follows.
+// wentBack is called when the server was found to have gone back, or may have. It closes the watch,
+// which may be nil, and returns the list that follows.
 func (r *Reflector[T]) wentBack(ctx context.Context, err error, stream *stream[T]) state[T] {
 	stream.endSpan(ctx, err, true)
 	stream.close()
@@ -157,8 +157,8 @@ func (r *Reflector[T]) wentBack(ctx context.Context, err error, stream *stream[T
 	return r.list()
 }
 
-// listAgain returns the state that follows a list that was not handed on. There is no wait
-// where the next one does not have the reason: the server answers.
+// listAgain returns the state that follows a list that was not handed on. There is no wait where
+// the next one does not have the reason: the server answers.
 func (r *Reflector[T]) listAgain(ctx context.Context, step Step, err error) state[T] {
 	switch {
 	case errors.Is(err, errSlotsCame):
@@ -174,9 +174,9 @@ func (r *Reflector[T]) listAgain(ctx context.Context, step Step, err error) stat
 	return r.retry(ctx, err, r.list())
 }
 
-// retry records a failure and returns the state that waits before next. The wait also grows
-// with the number of lists since a watch last lasted: watches that bring something new and
-// end at once may be those of a server whose events are ahead of its lists.
+// retry records a failure and returns the state that waits before next. The wait also grows with
+// the number of lists since a watch last lasted: watches that bring something new and end at once
+// may come from a server whose events are ahead of its lists.
 func (r *Reflector[T]) retry(ctx context.Context, err error, next state[T]) state[T] {
 	if ctx.Err() != nil || errors.Is(err, delta.ErrClosed) {
 		return nil
@@ -189,8 +189,8 @@ func (r *Reflector[T]) retry(ctx context.Context, err error, next state[T]) stat
 	return r.retryAfter(err, end, max(r.attempts.failures, r.attempts.lists), next)
 }
 
-// retryAfter returns the state that waits before next, after a number of failures in a row.
-// end is the class of err.
+// retryAfter returns the state that waits before next, after a number of failures in a row. end is
+// the class of err.
 func (r *Reflector[T]) retryAfter(
 	err error, end ending, failures int, next state[T],
 ) state[T] {

@@ -104,8 +104,7 @@ func itemOf[T any](item source.Item[T]) delta.Item[T] {
 	}
 }
 
-// accept returns why an object does not belong to the collection, and counts it, or returns
-// nil.
+// accept returns why an object does not belong to the collection, and counts it, or returns nil.
 func (j *objects[T]) accept(item source.Item[T], deleted bool) error {
 	err := item.Err
 	if err == nil {
@@ -121,7 +120,8 @@ func (j *objects[T]) accept(item source.Item[T], deleted bool) error {
 		h.Dropped++
 		h.LastDropped, h.LastDroppedAt = err, time.Now()
 	})
-	j.recorder.log.Debug("an object was dropped, because it does not belong to the collection", "error", err)
+	j.recorder.log.Debug("an object was dropped, because it does not belong to the collection",
+		"error", err)
 	return err
 }
 
@@ -149,8 +149,8 @@ func (j *objects[T]) transform(item *source.Item[T]) error {
 var errNilResult = errors.New("it returned nil: return the object, or an error " +
 	"to leave the cached state as it is")
 
-// callTransform calls the transforms and makes an error of a panic and of a nil result: a
-// failure on one object must not end the watch of all others.
+// callTransform calls the transforms and makes an error of a panic and of a nil result: a failure
+// on one object must not end the watch of all others.
 func (j *objects[T]) callTransform(item *source.Item[T]) (result T, err error) {
 	defer func() {
 		if value := recover(); value != nil {

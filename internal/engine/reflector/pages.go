@@ -122,11 +122,12 @@ func (s *paging[T]) complete(ctx context.Context) state[T] {
 	return &opening[T]{Reflector: s.Reflector, afterList: true}
 }
 
-// pageTries is the number of times in a row that a failed page is asked for again. With the
-// default backoff that takes two minutes; continue tokens live for five to ten.
+// pageTries is the number of times in a row that a failed page is asked for again. With the default
+// backoff that takes two minutes; continue tokens live for five to ten.
 const pageTries = 8
 
-// pageReader reads a list in pages, whatever asks for it: a first list, a relist, or slots that come.
+// pageReader reads a list in pages, whatever asks for it: a first list, a relist, or slots that
+// come.
 type pageReader[T any] struct {
 	requests *requests[T]
 	ctx      context.Context // of the list
@@ -141,8 +142,8 @@ type pageReader[T any] struct {
 	failures int    // of the present page, in a row
 }
 
-// next reads the next page. The version of the list is that of its first page, so that a watch from
-// there brings every change that was made while the others were read.
+// next reads the next page. The version of the list is the one of its first page, so that a watch
+// from there brings every change that was made while the others were read.
 func (p *pageReader[T]) next() (source.Page[T], error) {
 	p.pages.begin()
 	o := p.o
@@ -196,8 +197,8 @@ func (p *pageReader[T]) fateOf(end ending) fate {
 	return listFails
 }
 
-// unpaged ends the list for an error, after some objects, and returns a reader that begins it anew in
-// one page.
+// unpaged ends the list for an error, after some objects, and returns a reader that begins it anew
+// in one page.
 func (p *pageReader[T]) unpaged(err error, objects int) *pageReader[T] {
 	p.end(err, objects)
 	o := p.o
@@ -256,8 +257,8 @@ func (p *pages) note(object string) {
 	}
 }
 
-// noting returns selects, and notes the objects that it is called with: a page whose objects are not
-// wanted is not empty.
+// noting returns selects, and notes the objects that it is called with: a page whose objects are
+// not wanted is not empty.
 func (p *pages) noting(selects source.Selects) source.Selects {
 	if selects == nil {
 		return nil

@@ -50,8 +50,8 @@ type Reflector[T any] struct {
 	lastListed int
 }
 
-// shared has the parts that Run shares with filling, and with the callers of the other methods. Each
-// part guards its own state.
+// shared has the parts that Run shares with filling, and with the callers of the other methods.
+// Each part guards its own state.
 type shared[T any] struct {
 	o        *Options[T]
 	queue    Queue[T]
@@ -92,10 +92,11 @@ func (a *attempts) progress() {
 	a.failures, a.uselessInRow, a.answered, a.relisted = 0, 0, false, false
 }
 
-// state is a state of the machine. step does its work and returns the next state, or nil to
-// end Run.
+// state is a state of the machine. step does its work and returns the next state, or nil to end
+// Run. Then close ends what the state has open.
 type state[T any] interface {
 	step(ctx context.Context) state[T]
+	close()
 }
 
 // New returns a reflector that hands the objects and events of src to queue. Run starts it.
@@ -123,7 +124,9 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 		history: history{slots: slots, compare: o.Compare, recent: recent},
 		server:  server{noStreams: o.NoStreamedLists},
 	}
-	r.filling = filling[T]{shared: &r.shared, count: listCount{recorder: recorder}}
+	r.filling = filling[T]{
+		shared: &r.shared, isOlder: r.history.isOlder, count: listCount{recorder: recorder},
+	}
 	return r
 }
 
@@ -138,16 +141,16 @@ func (r *Reflector[T]) Health() health.Watch {
 // the watch has brought. The watch ends, unless it began less than half a minute ago, and is begun
 // anew: with several servers, maybe at one that does not lag. If the read has shown a state before
 // version, which was cached before the read, the server may have been set back, and is checked
-// before the next watch, or while the watch goes on once it has brought a bookmark. Without a uid, the
-// version of the collection is before version, which was reached before the read. version and uid are
-// "" otherwise. When the next watch is suspected too, the collection is listed. It may be called
-// from any goroutine.
+// before the next watch, or while the watch goes on once it has brought a bookmark. Without a uid,
+// the version of the collection is before version, which was reached before the read. version and
+// uid are "" otherwise. When the next watch is suspected too, the collection is listed. It may be
+// called from any goroutine.
 func (r *Reflector[T]) SuspectWatch(key, version, uid string) { r.watch.suspect(key, version, uid) }
 
 // CatchUp has the collection listed, in the place of the running watch, unless it has reached a
 // version that a consistent read has shown, or a list was demanded a moment ago. That the cache has
-// what the server has does not prove that it has reached the version: the watch may have yet to bring
-// objects that came and went. If the list fails, the watch goes on. It may be called from any
+// what the server has does not prove that it has reached the version: the watch may have yet to
+// bring objects that came and went. If the list fails, the watch goes on. It may be called from any
 // goroutine.
 func (r *Reflector[T]) CatchUp(version string) {
 	r.watch.demand.ask(version)
@@ -156,21 +159,22 @@ func (r *Reflector[T]) CatchUp(version string) {
 
 // Merge waits until the queue has the objects of slots that were added to the Holding. They are
 // listed beside the watch. Before the first list, which has them too, Merge does not wait. When ctx
-// ends, only the wait ends: the list is made again until it succeeds, the slots have gone or Run has
-// ended. Merge returns a failure that the next list is unlikely to mend, or the eighth in a row.
+// ends, only the wait ends: the list is made again until it succeeds, the slots have gone or Run
+// has ended. Merge returns a failure that the next list is unlikely to mend, or the eighth in a
+// row.
 func (r *Reflector[T]) Merge(ctx context.Context, slots slot.Set) error {
 	return r.filling.await(ctx, slots)
 }
 
 // Leave returns when the events that were decoded before are handed on. Those of slots that have
-// gone by now, which these must be, are not handed on afterwards. An error is the one of the context.
+// gone by now, which these must be, are not handed on afterwards. An error is the one of the
+// context.
 func (r *Reflector[T]) Leave(ctx context.Context, slots slot.Set) error {
 	return r.filling.leave(ctx, slots)
 }
 
-// Run lists and watches until ctx ends or the queue is closed, and then returns nil. It
-// returns ErrRanAlready if it was called before, and the error of Options.Check if there is
-// one.
+// Run lists and watches until ctx ends or the queue is closed, and then returns nil. It returns
+// ErrRanAlready if it was called before, and the error of Options.Check if there is one.
 func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.ran.CompareAndSwap(false, true) {
 		return fmt.Errorf("%w (collection %s)", ErrRanAlready, r.o.Name)
@@ -185,11 +189,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		defer r.filling.start(ctx)()
 	}
 	now := r.list()
-	defer func() { // a step may panic
-		if s, ok := now.(interface{ close() }); ok {
-			s.close()
-		}
-	}()
+	defer func() { now.close() }() // a step may panic
 	for ctx.Err() == nil {
 		next := now.step(ctx)
 		if next == nil {
@@ -230,9 +230,9 @@ func (r *Reflector[T]) takeSuspicion() bool {
 	return older != nil
 }
 
-// received records an answer of the server in health. The counters of attempts are reset only
-// by a watch that makes progress, so that a server which can be listed and not watched is not
-// listed without end.
+// received records an answer of the server in health. The counters of attempts are reset only by a
+// watch that makes progress, so that a server which can be listed and not watched is not listed
+// without end.
 func (r *Reflector[T]) received() {
 	now := time.Now()
 	r.recorder.change(func(h *health.Watch) {

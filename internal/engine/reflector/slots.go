@@ -41,8 +41,8 @@ func (f *slotFilter) maySelect(slots slot.Set) bool {
 }
 
 // selection describes the objects that a request asks the server for. A server may ignore it, and
-// the answer to a watch does not say so. So objects that it does not select count as missing in
-// the answer, which may have them all the same.
+// the answer to a watch does not say so. So objects that it does not select count as missing in the
+// answer, which may have them all the same.
 type selection struct {
 	selector string   // of the slots; "" for all objects
 	slots    slot.Set // all without a selector

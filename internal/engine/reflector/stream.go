@@ -14,17 +14,17 @@ import (
 const (
 	// grace is the time by which a watch may outlast its timeout.
 	grace = 30 * time.Second
-	// quietPeriods is how many times the longest wait between two bookmarks a watch may be
-	// quiet: of its own, or of an earlier watch while it has not had two. API servers send
-	// bookmarks about once a minute, with a quarter of jitter: a healthy watch is closed only if
-	// three in a row are missing.
+	// quietPeriods is how many times the longest wait between two bookmarks a watch may be quiet:
+	// of its own, or of an earlier watch while it has not had two. API servers send bookmarks about
+	// once a minute, with a quarter of jitter: a healthy watch is closed only if three in a row are
+	// missing.
 	quietPeriods = 4
-	// leastQuiet is the least time that a watch may be quiet, for servers and proxies that
-	// send a few bookmarks close together.
+	// leastQuiet is the least time that a watch may be quiet, for servers and proxies that send a
+	// few bookmarks close together.
 	leastQuiet = 30 * time.Second
-	// leastQuietFirst is the least time that a watch may be quiet before it has had two bookmarks. Of
-	// several servers, one that lags sends none to a watch from a version that it does not have, and
-	// some may send no bookmark at all.
+	// leastQuietFirst is the least time that a watch may be quiet before it has had two bookmarks.
+	// Of several servers, one that lags sends none to a watch from a version that it does not have,
+	// and some may send no bookmark at all.
 	leastQuietFirst = 4 * time.Minute
 )
 
@@ -37,8 +37,8 @@ var (
 		"bookmarks: its connection is taken for dead", quietPeriods))
 )
 
-// tornError is why the reflector ended a watch that it tears. A replay ends a watch with the text of
-// such an error and tape.ErrTorn.
+// tornError is why the reflector ended a watch that it tears. A replay ends a watch with the text
+// of such an error and tape.ErrTorn.
 type tornError string
 
 func (e tornError) Error() string      { return string(e) }
@@ -91,7 +91,7 @@ type stream[T any] struct {
 
 	asked      selection            // of the watch
 	at         string               // the version of the last event, or that at which the watch began
-	behind     bool                 // the watch resumed before the reached version and has not passed it
+	behind     bool                 // it resumed before the reached version and has not passed that
 	progressed bool                 // it brought something
 	moved      bool                 // it brought something new
 	replays    map[recentEvent]bool // events that were handed on before it began
@@ -127,7 +127,7 @@ func (s *stream[T]) active() {
 	}
 }
 
-// endList makes the timer that of the watch.
+// endList makes the stream a watch: the timer waits for bookmarks.
 func (s *stream[T]) endList() {
 	s.listing = false
 	s.limitQuiet()
@@ -191,8 +191,8 @@ func (s *stream[T]) causeOf(err error) error {
 	}
 }
 
-// endSpan ends the span of the watch. A watch that the server ended in good order, one that
-// slots have outgrown, and one that ended with Run, have no error.
+// endSpan ends the span of the watch. A watch that the server ended in good order, one that slots
+// have outgrown, and one that ended with Run, have no error.
 func (s *stream[T]) endSpan(ctx context.Context, err error, begun bool) {
 	if s == nil || s.span.open == nil {
 		return

@@ -86,8 +86,8 @@ func (s *streaming[T]) isCached(key, version, uid string) bool {
 	return true
 }
 
-// stageEvent stages an event of the list. Servers send only Added events before its end, but
-// the protocol allows a change in between.
+// stageEvent stages an event of the list. Servers send only Added events before its end, but the
+// protocol allows a change in between.
 func (s *streaming[T]) stageEvent(event source.Event[T]) {
 	if event.Unselected {
 		return
@@ -103,8 +103,8 @@ func (s *streaming[T]) stageEvent(event source.Event[T]) {
 	}
 }
 
-// complete hands on the list. The same stream goes on as the watch; rest came with the end of
-// the list, in a slice that the hand-over does not touch.
+// complete hands on the list. The same stream goes on as the watch; rest came with the end of the
+// list, in a slice that the hand-over does not touch.
 func (s *streaming[T]) complete(
 	ctx context.Context, version string, rest []source.Event[T],
 ) state[T] {
@@ -135,8 +135,8 @@ func (s *streaming[T]) failed(ctx context.Context, err error) state[T] {
 		return nil
 	case end.silent:
 		s.recorder.noteError(err)
-		s.recorder.log.Log(ctx, s.recorder.level, "a streamed list was silent; the collection is listed in pages",
-			"error", source.Bound(err))
+		s.recorder.log.Log(ctx, s.recorder.level,
+			"a streamed list was silent; the collection is listed in pages", "error", source.Bound(err))
 		return &paging[T]{Reflector: s.Reflector, limit: s.o.PageSize, afterSilence: true}
 	case s.o.PagesAfterFailure && !end.unready:
 		return &paging[T]{Reflector: s.Reflector, limit: s.o.PageSize}

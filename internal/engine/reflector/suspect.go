@@ -26,7 +26,8 @@ var (
 	errListDue = tornError("the collection is listed, up to a version that no event may tell of")
 	// errMistrusted means that a new watch has not shown what reads have shown. The server may have
 	// been set back, so that it never does.
-	errMistrusted = errors.New("two watches in a row have not brought a state that the server has shown")
+	errMistrusted = errors.New(
+		"two watches in a row have not brought a state that the server has shown")
 )
 
 // watchControl ends the running watch for reasons that others than its reader find. Any goroutine
@@ -67,7 +68,9 @@ func (c *watchControl[T]) endOutdated() {
 }
 
 // isListDue reports whether CatchUp demands a list.
-func (c *watchControl[T]) isListDue() bool { return c.demand.isAfter(c.recorder.snapshot().Version) }
+func (c *watchControl[T]) isListDue() bool {
+	return c.demand.isAfter(c.recorder.snapshot().Version)
+}
 
 // suspect is Reflector.SuspectWatch.
 func (c *watchControl[T]) suspect(key, version, uid string) {

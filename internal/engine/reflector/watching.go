@@ -15,8 +15,8 @@ import (
 )
 
 var (
-	// errBackwards is a bookmark from before the reached version or, in a watch that was
-	// resumed from before that, any such event.
+	// errBackwards is a bookmark from before the reached version or, in a watch that was resumed
+	// from before that, any such event.
 	errBackwards = errors.New("the server sent an event of an older version than it has sent before")
 	// errOddBookmark is a bookmark of no number from a server whose versions were numbers.
 	errOddBookmark = fmt.Errorf("%w: a bookmark of a version that is no number", source.ErrMalformed)
@@ -58,9 +58,10 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 	if err != nil {
 		return s.watchEnded(ctx, err, nil)
 	}
-	// It counts how long there was no contact before the watch began, and not since when
-	// requests have failed.
-	if time.Since(s.server.lastContact) >= longOutage || h.cut && time.Since(h.cutAt) >= mostUnchecked {
+	// It counts how long there was no contact before the watch began, and not since when requests
+	// have failed.
+	if time.Since(s.server.lastContact) >= longOutage ||
+		h.cut && time.Since(h.cutAt) >= mostUnchecked {
 		h.suspect()
 	}
 	s.server.lastContact = time.Now()
@@ -70,6 +71,8 @@ func (s *opening[T]) step(ctx context.Context) state[T] {
 	return &watching[T]{Reflector: s.Reflector, stream: stream}
 }
 
+func (s *opening[T]) close() {}
+
 // open begins a watch from the last version.
 func (s *opening[T]) open(ctx context.Context) (*stream[T], error) {
 	h := &s.history
@@ -78,7 +81,8 @@ func (s *opening[T]) open(ctx context.Context) (*stream[T], error) {
 	if h.absent.key != "" { // the end of the watch in order leads to the next check
 		o.Timeout, earlier = leastQuietFirst+time.Second+rand.N(time.Minute), 0
 	}
-	stream, err := s.requests.watch(ctx, o, s.requests.selection(ctx, s.attempts.failures > 0), earlier)
+	asked := s.requests.selection(ctx, s.attempts.failures > 0)
+	stream, err := s.requests.watch(ctx, o, asked, earlier)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +153,9 @@ func (s *watching[T]) handOn(ctx context.Context, events []source.Event[T]) erro
 	return refused
 }
 
-// read sets changes to those of events, and returns the position after them. Events whose version
-// cannot follow are left out, and the last of them is refused: the watch ends after the others.
+// read sets changes to what the events change, and returns the position after them. Events whose
+// version cannot follow are left out, and the last of them is refused: the watch ends after the
+// others.
 func (s *watching[T]) read(events []source.Event[T]) (to position, refused error) {
 	to = s.history.position
 	for i := range events {
@@ -188,7 +193,7 @@ func (s *watching[T]) change(event *source.Event[T]) {
 	}
 }
 
-// push hands on the changes of a watch, except those of slots that have gone since they were
+// push hands on the changes of a watch, without the objects of slots that have gone since they were
 // decoded, and its version. Once slots have come that the watch does not select, it fails: the
 // version of their list is not below the one that was reached then.
 func (s *watching[T]) push(ctx context.Context, version string) error {
@@ -212,9 +217,9 @@ func (s *watching[T]) push(ctx context.Context, version string) error {
 	return s.queue.Push(ctx, s.o.Partition, version, changes)
 }
 
-// isOfOtherSlots reports whether an event is older than the reached version because the watch that has
-// reached it did not ask for the event's slot. If the slot is held now, its list has the event: it is
-// not older than that version, see push.
+// isOfOtherSlots reports whether an event is older than the reached version because the watch that
+// has reached it did not ask for the event's slot. If the slot is held now, its list has the event:
+// it is not older than that version, see push.
 func (s *watching[T]) isOfOtherSlots(event *source.Event[T], reached string) bool {
 	asked := s.history.asked.slots
 	if s.o.Slots == nil || asked == slot.All() || !s.stream.behind || event.Type > source.Deleted ||
@@ -227,7 +232,7 @@ func (s *watching[T]) isOfOtherSlots(event *source.Event[T], reached string) boo
 // checkVersion returns an error for an event whose version cannot follow the reached one.
 func (s *watching[T]) checkVersion(event *source.Event[T], reached string) error {
 	isBookmark := event.Type == source.Bookmark || event.Type == source.InitialEventsEnd
-	order, ok := delta.CompareDecimal(event.Version, reached) // not of objects, so it is always trusted
+	order, ok := delta.CompareDecimal(event.Version, reached) // of the collection: always trusted
 	switch {
 	case isBookmark && ok && order < 0, s.stream.behind && s.history.isOlder(event.Version, reached):
 		return fmt.Errorf("%w: %s, from %s", errBackwards, event.Version, reached)
@@ -240,10 +245,10 @@ func (s *watching[T]) checkVersion(event *source.Event[T], reached string) error
 // moveTo moves a position to the version of an event.
 //
 // A server may delete several objects at one version, such as events whose lease ends
-// (kubernetes/kubernetes#110210). A watch from that version would not bring those of them that
-// this stream has not brought yet. So a watch resumes from the version before, until a later
-// version or a bookmark closes the group. The queue drops events that come twice, or isReplay does
-// where versions do not order states.
+// (kubernetes/kubernetes#110210). A watch from that version would not bring the ones that this
+// stream has not brought yet. So a watch resumes from the version before, until a later version or
+// a bookmark closes the group. The queue drops events that come twice, or isReplay does where
+// versions do not order states.
 func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 	if event.Key == to.absent.key {
 		to.absent = absence{}
