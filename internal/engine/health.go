@@ -40,7 +40,9 @@ func (c *Collection[T]) Health() health.Informer {
 		h.Handlers = append(h.Handlers, HandlerHealth(s))
 	}
 	h.IndexErrors, h.LastIndexError = c.store.IndexErrors(), c.indexErrs.lastError()
-	list, removed := c.parts.counted()
+	c.parts.mu.Lock()
+	list, removed := c.parts.list, c.parts.removed
+	c.parts.mu.Unlock()
 	if len(list) == 1 {
 		h.Watch = c.watchHealth(list[0])
 		h.Decoding = list[0].decoded()

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -94,12 +95,8 @@ type Part[T any] struct {
 	Reflector reflector.Options[T]
 }
 
-const defaultStopGrace = 10 * time.Second
-
 func (o Options[T]) withDefaults() Options[T] {
-	if o.StopGrace == 0 {
-		o.StopGrace = defaultStopGrace
-	}
+	o.StopGrace = cmp.Or(o.StopGrace, 10*time.Second)
 	if o.Compare == nil {
 		o.Compare = delta.CompareDecimal
 	}

@@ -170,13 +170,6 @@ func (p *parts[T]) InState(match func(health.State) bool) bool {
 	})
 }
 
-// counted returns the parts, and the counters of removed ones.
-func (p *parts[T]) counted() ([]*part[T], removed) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.list, p.removed
-}
-
 // begin starts the parts.
 func (p *parts[T]) begin() {
 	p.mu.Lock()

@@ -32,17 +32,12 @@ const (
 	Unbounded
 )
 
+var policies = [...]string{"ConflateUpdates", "ConflateState", "Block", "Unbounded"}
+
 // String returns the name of the policy.
 func (p Policy) String() string {
-	switch p {
-	case ConflateUpdates:
-		return "ConflateUpdates"
-	case ConflateState:
-		return "ConflateState"
-	case Block:
-		return "Block"
-	case Unbounded:
-		return "Unbounded"
+	if int(p) < len(policies) {
+		return policies[p]
 	}
 	return fmt.Sprintf("Policy(%d)", uint8(p))
 }

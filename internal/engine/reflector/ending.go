@@ -20,31 +20,23 @@ import (
 type cause string
 
 const (
-	// stopped is the end of the queue, and so of Run.
-	stopped cause = "stopped"
+	stopped  cause = "stopped"  // the queue is closed, or Run ends
+	outgrown cause = "outgrown" // slots have come that the watch does not select
+	finished cause = "finished" // the server ended the watch in good order
+	endless  cause = "endless"  // a list in pages has no last page
+	expired  cause = "expired"  // the server has no such version or continue token any more
+	refused  cause = "refused"  // an error status, as the answer or in an event
+	busy     cause = "busy"     // an error status that asks for a pause: 429, or 503 with a Retry-After
+	broken   cause = "broken"   // the connection was cut, or could not be made
 	// torn is a watch that the reflector ended because it was silent or suspected of lagging, or
 	// because the list of a merge was older.
 	torn cause = "silent"
-	// outgrown is a watch that the reflector ended because slots have come that it does not select.
-	outgrown cause = "outgrown"
-	// finished is a watch that the server ended in good order.
-	finished cause = "finished"
-	// endless is a list in pages that has no last page.
-	endless cause = "endless"
-	// expired is a version or a continue token that the server does not have any more.
-	expired cause = "expired"
 	// lost is a watch that cannot be resumed for another reason: the resource is gone, or an object
 	// that the server could not read was deleted, which no event reports (KEP-3926).
 	lost cause = "lost"
 	// undecodable is an answer that cannot be understood, or a request that the server calls
 	// invalid: its version may not be one of the server's.
 	undecodable cause = "undecodable"
-	// refused is an error status, as the answer or in an event.
-	refused cause = "refused"
-	// busy is an error status that asks for a pause: 429, or 503 with a Retry-After.
-	busy cause = "busy"
-	// broken is a connection that was cut, or could not be made.
-	broken cause = "broken"
 )
 
 // ending describes an error that ended a watch or a list, or kept it from beginning.

@@ -307,9 +307,10 @@ func (f *filling[T]) list(
 ) (items []delta.Event[T], version string, err error) {
 	reached, key := f.recorder.snapshot().Version, f.o.Slots.Key()
 	wanted := func(uid, namespace string) bool { return key.In(slots, uid, namespace) }
-	pages := f.requests.pages(ctx, f.o.Beside, source.ListOptions{
+	o := source.ListOptions{
 		Limit: f.o.PageSize, ShardSelector: f.slots.selectionOf(slots).selector, Selects: wanted,
-	})
+	}
+	pages := f.requests.pages(ctx, f.o.Beside, o)
 	defer func() { pages.end(err, len(items)) }()
 	defer f.count.set(0)
 	for ; !pages.last; f.count.set(len(items)) {
@@ -318,7 +319,9 @@ func (f *filling[T]) list(
 			switch end := classify(err, false); pages.fateOf(end) {
 			case listUnpaged:
 				f.recorder.noteError(err)
-				pages, items = pages.unpaged(err, len(items)), nil
+				pages.end(err, len(items))
+				o.Limit = 0
+				pages, items = f.requests.pages(ctx, f.o.Beside, o), nil
 			case pageAgain:
 				if err := f.awaitPage(ctx, err, end, pages.failures); err != nil {
 					return items, "", err

@@ -16,11 +16,7 @@ import (
 
 // objects decides what the queue receives of an object. It has no state of its own: any goroutine
 // may use it.
-type objects[T any] struct {
-	o        *Options[T]
-	slots    *slotFilter
-	recorder *healthRecorder
-}
+type objects[T any] struct{ *shared[T] }
 
 // ignores reports whether an object is in a slot that is not held.
 func (j *objects[T]) ignores(item *source.Item[T]) bool {

@@ -74,14 +74,11 @@ type Step string
 
 // The steps.
 const (
-	// StreamedList is a list read as the beginning of a watch.
-	StreamedList Step = "streamed list"
-	// PagedList is a list read in pages.
-	PagedList Step = "list"
+	StreamedList Step = "streamed list" // a list read as the beginning of a watch
+	PagedList    Step = "list"          // a list read in pages
+	RunningWatch Step = "watch"         // a watch that had begun
 	// OpenWatch is a watch that the server did not begin, or the check of its version before that.
 	OpenWatch Step = "opening the watch"
-	// RunningWatch is a watch that had begun.
-	RunningWatch Step = "watch"
 )
 
 func (o Options[T]) withDefaults() Options[T] {

@@ -130,7 +130,6 @@ const pageTries = 8
 // come.
 type pageReader[T any] struct {
 	requests *requests[T]
-	ctx      context.Context // of the list
 	source   source.Source[T]
 	o        source.ListOptions // of every page, but for the token
 	span     span               // of all pages
@@ -195,15 +194,6 @@ func (p *pageReader[T]) fateOf(end ending) fate {
 		return pageAgain
 	}
 	return listFails
-}
-
-// unpaged ends the list for an error, after some objects, and returns a reader that begins it anew
-// in one page.
-func (p *pageReader[T]) unpaged(err error, objects int) *pageReader[T] {
-	p.end(err, objects)
-	o := p.o
-	o.Limit = 0
-	return p.requests.pages(p.ctx, p.source, o)
 }
 
 // end ends the span of the list.

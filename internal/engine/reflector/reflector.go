@@ -32,7 +32,7 @@ type Queue[T any] interface {
 // Its methods stand in three files: here, list.go, and next.go, which has what follows the end of a
 // watch, a list or a check.
 type Reflector[T any] struct {
-	shared[T]
+	*shared[T]
 	invalid error // why the options cannot be used, nil if they can
 	ran     atomic.Bool
 	filling filling[T]
@@ -53,13 +53,13 @@ type Reflector[T any] struct {
 // shared has the parts that Run shares with filling, and with the callers of the other methods.
 // Each part guards its own state.
 type shared[T any] struct {
-	o        *Options[T]
+	o        Options[T]
 	queue    Queue[T]
 	recorder *healthRecorder
-	slots    *slotFilter
-	objects  *objects[T]
-	requests *requests[T]
-	watch    *watchControl[T]
+	slots    slotFilter
+	objects  objects[T]
+	requests requests[T]
+	watch    watchControl[T]
 	// handingOn is held, with slots, while lists and events are handed on, which may wait for room
 	// in the queue.
 	handingOn lock
@@ -111,21 +111,21 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	if o.Beside == nil {
 		o.Beside = src
 	}
-	recorder, slots := newHealthRecorder(failureLevel, o.OnChange), &slotFilter{holding: o.Slots}
-	parts := shared[T]{
-		o: &o, queue: queue, recorder: recorder, slots: slots,
-		objects:   &objects[T]{o: &o, slots: slots, recorder: recorder},
-		requests:  &requests[T]{source: src, o: &o, slots: slots, recorder: recorder},
-		watch:     &watchControl[T]{slots: slots, recorder: recorder},
+	recorder := newHealthRecorder(failureLevel, o.OnChange)
+	parts := &shared[T]{
+		o: o, queue: queue, recorder: recorder, slots: slotFilter{holding: o.Slots},
 		handingOn: make(lock, 1),
 	}
+	parts.objects = objects[T]{parts}
+	parts.requests = requests[T]{parts, src}
+	parts.watch.shared = parts
 	r := &Reflector[T]{
 		shared: parts, invalid: invalid, count: listCount{recorder: recorder},
-		history: history{slots: slots, compare: o.Compare, recent: recent},
+		history: history{slots: &parts.slots, compare: o.Compare, recent: recent},
 		server:  server{noStreams: o.NoStreamedLists},
 	}
 	r.filling = filling[T]{
-		shared: &r.shared, isOlder: r.history.isOlder, count: listCount{recorder: recorder},
+		shared: parts, isOlder: r.history.isOlder, count: listCount{recorder: recorder},
 	}
 	return r
 }

@@ -14,10 +14,8 @@ import (
 
 // requests sends the requests of a reflector and counts them in health. Any goroutine may use it.
 type requests[T any] struct {
-	source   source.Source[T]
-	o        *Options[T]
-	slots    *slotFilter
-	recorder *healthRecorder
+	*shared[T]
+	source source.Source[T]
 }
 
 // page asks for a page. The request ends if it is silent for Options.MaxSilence.
@@ -39,7 +37,7 @@ func (q *requests[T]) page(
 func (q *requests[T]) pages(
 	ctx context.Context, src source.Source[T], o source.ListOptions,
 ) *pageReader[T] {
-	return &pageReader[T]{requests: q, ctx: ctx, source: src, o: o, span: q.startList(ctx)}
+	return &pageReader[T]{requests: q, source: src, o: o, span: q.startList(ctx)}
 }
 
 // startList counts a list and starts its span.

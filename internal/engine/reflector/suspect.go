@@ -33,9 +33,7 @@ var (
 // watchControl ends the running watch for reasons that others than its reader find. Any goroutine
 // may use it.
 type watchControl[T any] struct {
-	slots    *slotFilter
-	recorder *healthRecorder
-
+	*shared[T]
 	running   atomic.Pointer[stream[T]]  // the running watch, or the last one
 	suspected atomic.Pointer[lastChange] // a read has shown an older state of it; nil for none
 	demand    demand
