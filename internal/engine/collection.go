@@ -170,8 +170,11 @@ func (c *Collection[T]) Run(ctx context.Context) (err error) {
 	if c.o.Slots != nil {
 		defer slot.Attach(c.o.Slots, c)()
 	}
+	if c.o.Resync.Period != nil {
+		c.resyncs.period = c.o.Resync.Period()
+	}
 	c.goroutines.begin(ctx)
-	c.resyncs.begin()
+	c.resyncs.start(c.resyncs.period > 0)
 	c.late.begin()
 	c.parts.begin()
 	for _, f := range c.o.Background {

@@ -72,7 +72,10 @@ func (l *lateSharing[T]) run(ctx context.Context) {
 			return
 		case <-time.After(quietTime):
 		}
-		changed := l.takeChanged()
+		l.applyMu.Lock()
+		changed := l.changed
+		l.changed = map[string]struct{}{}
+		l.applyMu.Unlock()
 		maps.DeleteFunc(before, func(key string, _ struct{}) bool {
 			_, again := changed[key]
 			return again
@@ -80,15 +83,6 @@ func (l *lateSharing[T]) run(ctx context.Context) {
 		l.shareParts(ctx, before)
 		before = changed
 	}
-}
-
-// takeChanged returns the keys that have changed since the last call.
-func (l *lateSharing[T]) takeChanged() map[string]struct{} {
-	l.applyMu.Lock()
-	defer l.applyMu.Unlock()
-	changed := l.changed
-	l.changed = map[string]struct{}{}
-	return changed
 }
 
 // shareParts shares the parts of the cached objects of some keys.

@@ -69,9 +69,7 @@ func (p *progress) after(
 }
 
 func indexOf(partitions []partitionState, partition string) int {
-	return slices.IndexFunc(partitions, func(s partitionState) bool {
-		return s.partition == partition
-	})
+	return slices.IndexFunc(partitions, func(s partitionState) bool { return s.partition == partition })
 }
 
 // presentIn returns the index of the partition of a name that does not leave.

@@ -104,18 +104,14 @@ func (r *recorder[T]) reportEvents(ctx context.Context) {
 		case <-tick.C:
 		}
 		before := stuck
-		if stuck = r.stuckHandlers(); stuck > before {
+		stuck = 0
+		for _, s := range r.log.Subscriptions() {
+			if HandlerHealth(s).State == health.HandlerStuck {
+				stuck++
+			}
+		}
+		if stuck > before {
 			r.recording.event(tape.ReasonStuck)
 		}
 	}
-}
-
-// stuckHandlers returns the number of stuck handlers.
-func (r *recorder[T]) stuckHandlers() (stuck int) {
-	for _, s := range r.log.Subscriptions() {
-		if HandlerHealth(s).State == health.HandlerStuck {
-			stuck++
-		}
-	}
-	return stuck
 }

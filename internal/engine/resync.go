@@ -34,27 +34,11 @@ type resyncs[T any] struct {
 	started bool       // the timer runs
 }
 
-// need starts the timer as soon as the collection runs.
-func (r *resyncs[T]) need() {
+// start starts the timer if it is needed, now or by an earlier call, and the collection runs.
+func (r *resyncs[T]) start(needed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.needed = true
-	r.startLocked()
-}
-
-// begin is called when the collection begins to run.
-func (r *resyncs[T]) begin() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.o.Resync.Period != nil {
-		r.period = r.o.Resync.Period()
-	}
-	r.needed = r.needed || r.period > 0
-	r.startLocked()
-}
-
-func (r *resyncs[T]) startLocked() {
-	if r.needed && !r.started {
+	if r.needed = r.needed || needed; r.needed && !r.started {
 		r.started = r.goroutines.start("resyncs", r.keepTime)
 	}
 }

@@ -50,7 +50,7 @@ func (s *subscriptions[T]) Subscribe(
 		return nil, ErrStopped
 	}
 	if err == nil && o.ResyncPeriod > 0 {
-		s.resyncs.need()
+		s.resyncs.start(true)
 	}
 	return subscription, err
 }

@@ -53,8 +53,7 @@ func (o *SubscriptionOptions) check() error {
 	case o.Limit < 0:
 		return refuse("Limit", o.Limit, "use a positive number, or the policy Unbounded for none")
 	case o.ResyncPeriod < 0:
-		return refuse("ResyncPeriod", o.ResyncPeriod,
-			"use a positive duration, or 0 for no resync")
+		return refuse("ResyncPeriod", o.ResyncPeriod, "use a positive duration, or 0 for no resync")
 	case o.ResyncOffset < 0:
 		return refuse("ResyncOffset", o.ResyncOffset,
 			"use a positive duration, or 0 for the period")

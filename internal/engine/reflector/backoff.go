@@ -57,9 +57,7 @@ func scale(d time.Duration, factor float64) time.Duration {
 
 // waitAfter returns how long to wait after a number of failures in a row, of which err is the last,
 // and err, which says so if the server asks for a longer wait.
-func waitAfter(
-	b source.Backoff, err error, end ending, failures int,
-) (time.Duration, error) {
+func waitAfter(b source.Backoff, err error, end ending, failures int) (time.Duration, error) {
 	if end.retryAfter > source.MaxRetryAfter {
 		err = fmt.Errorf("%w (the server asks for a wait of %v: "+
 			"the next attempt is after about %v)", err, end.retryAfter, source.MaxRetryAfter)

@@ -104,11 +104,10 @@
 //
 // # Objects on their way to the queue
 //
-// An object that [Options.Accept] refuses, or that the source marks as wrong, is dropped and
-// counted; a cached object of that key has left the collection and is deleted. A transform that
-// fails leaves the known state. A delete is handed on even then. Lists after the first have the
-// source ask whether the cache has an object with the same UID and version. If it has, the cached
-// object is staged, and the source does not decode its own.
+// An object that [Options.Accept] refuses, or that the source marks as wrong, is dropped and counted;
+// a cached object of that key has left the collection and is deleted. A transform that fails leaves
+// the known state. A delete is handed on even then. Lists after the first stage the cached object in
+// the place of a listed one with its UID and version, which the source does not decode.
 //
 // # Concurrency properties
 //

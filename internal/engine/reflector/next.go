@@ -191,9 +191,7 @@ func (r *Reflector[T]) retry(ctx context.Context, err error, next state[T]) stat
 
 // retryAfter returns the state that waits before next, after a number of failures in a row. end is
 // the class of err.
-func (r *Reflector[T]) retryAfter(
-	err error, end ending, failures int, next state[T],
-) state[T] {
+func (r *Reflector[T]) retryAfter(err error, end ending, failures int, next state[T]) state[T] {
 	wait, err := waitAfter(r.o.Backoff, err, end, failures)
 	r.recorder.failed(end.state, err, time.Now().Add(wait))
 	return &backingOff[T]{wait, next}

@@ -144,7 +144,7 @@ type pageReader[T any] struct {
 // next reads the next page. The version of the list is the one of its first page, so that a watch
 // from there brings every change that was made while the others were read.
 func (p *pageReader[T]) next() (source.Page[T], error) {
-	p.pages.begin()
+	p.pages.first, p.pages.repeated = "", false
 	o := p.o
 	o.Continue, o.Selects = p.pages.token, p.pages.noting(o.Selects)
 	if isCached := o.IsCached; isCached != nil {
@@ -232,9 +232,6 @@ type pages struct {
 	// One token is remembered, with the first object of the page that it came with.
 	seenToken, seenObject string
 }
-
-// begin is called before each request for a page.
-func (p *pages) begin() { p.first, p.repeated = "", false }
 
 // note notes an object of the page by its key, or by its UID.
 func (p *pages) note(object string) {

@@ -127,12 +127,6 @@ func (s *stream[T]) active() {
 	}
 }
 
-// endList makes the stream a watch: the timer waits for bookmarks.
-func (s *stream[T]) endList() {
-	s.listing = false
-	s.limitQuiet()
-}
-
 // limitQuiet sets the time that a watch may be quiet, if the wait between two bookmarks is known.
 func (s *stream[T]) limitQuiet() {
 	if s.listing {

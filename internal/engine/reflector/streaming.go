@@ -115,7 +115,8 @@ func (s *streaming[T]) complete(
 		s.close()
 		return s.listAgain(ctx, StreamedList, err)
 	}
-	s.stream.endList()
+	s.stream.listing = false
+	s.stream.limitQuiet()
 	s.stream.span = s.requests.startSpan(ctx, "watch", slog.String("version", version))
 	s.stream.events = len(rest)
 	s.stream.at, s.stream.progressed, s.stream.moved = version, true, true
