@@ -123,7 +123,7 @@ func (h *history) mustCheckAgain() bool {
 	return h.suspectRewind && h.failedChecks > 0 && !time.Now().Before(h.checkAgainAt)
 }
 
-// noteLast notes a change as the last one, and as the last one in its slot.
+// noteLast notes a change as the last one in its slot.
 func (h *history) noteLast(change lastChange) {
 	if h.slots.holding == nil {
 		return
