@@ -233,7 +233,7 @@ func BenchmarkReplaceEqual(b *testing.B) {
 			equal[i].Old, equal[i].New = all[at].New, &state{version: at}
 			all[at].New = equal[i].New
 		}
-		c.replaceEqual(equal)
+		c.late.replaceEqual(equal)
 	}
 }
 

@@ -2,8 +2,8 @@ package fanout
 
 import "github.com/tidings-go/tidings/internal/engine/change"
 
-// pending is one entry of a backlog: a notification, or the mark at which the
-// subscription is synced.
+// pending is one entry of a backlog: a notification, or the mark at which the subscription is
+// synced.
 type pending[T any] struct {
 	change.Change[T]
 	prev, next *pending[T]
@@ -12,8 +12,8 @@ type pending[T any] struct {
 	fresh      bool // ConflateState: New is of an incarnation that the handler does not know
 }
 
-// open has the pending entries of the incarnation of a key that lives at the end of
-// the backlog. ConflateState uses update only, for the key's one entry.
+// open has the pending entries of the incarnation of a key that lives at the end of the backlog.
+// ConflateState uses update only, for the key's one entry.
 type open[T any] struct {
 	begin  *pending[T] // the add, or the update that changed the UID
 	update *pending[T] // the update that the next one may fold into
@@ -25,10 +25,9 @@ type open[T any] struct {
 //	           ▲        ▲                                ▲
 //	keys:   a: begin  b: update                       c: begin
 //
-// It is an ordered list and a map from each key to the entries that can still
-// change. A fold happens in place, where the first of the folded notifications
-// stood: at the end, a key that changes faster than the handler can follow
-// would never be delivered.
+// It is an ordered list and a map from each key to the entries that can still change. A fold
+// happens in place, where the first of the folded notifications stood: at the end, a key that
+// changes faster than the handler can follow would never be delivered.
 //
 // It is guarded by Subscription.mu.
 type backlog[T any] struct {
@@ -145,8 +144,8 @@ func (b *backlog[T]) foldPresent(p *pending[T], n *change.Change[T]) {
 	b.folded++
 }
 
-// isKnown reports whether a state is of the incarnation that the handler knows. An object that has left
-// the selection or its slot comes back with the same UID.
+// isKnown reports whether a state is of the incarnation that the handler knows. An object that has
+// left the selection or its slot comes back with the same UID.
 func (b *backlog[T]) isKnown(p *pending[T], state T) bool {
 	if p.Type == change.Added || b.describe == nil {
 		return false
@@ -156,7 +155,8 @@ func (b *backlog[T]) isKnown(p *pending[T], state T) bool {
 	return uid != "" && uid == known
 }
 
-// isSeen reports whether a state of the incarnation that the handler knows is the one that it saw last.
+// isSeen reports whether a state of the incarnation that the handler knows is the one that it saw
+// last.
 func (b *backlog[T]) isSeen(p *pending[T], state T) bool {
 	version, _ := b.describe(state)
 	seen, _ := b.describe(p.Old)
@@ -170,8 +170,8 @@ func (b *backlog[T]) leaveOut(p *pending[T]) {
 	}
 }
 
-// take moves entries from the front to buf, up to its capacity or to the mark.
-// If the mark stands at the front, it is taken and synced is true.
+// take moves entries from the front to buf, up to its capacity or to the mark. If the mark stands
+// at the front, it is taken and synced is true.
 func (b *backlog[T]) take(buf []change.Change[T]) (run []change.Change[T], synced bool) {
 	for b.head != nil && len(buf) < cap(buf) {
 		p := b.head

@@ -6,8 +6,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/tidings-go/tidings/internal/engine/change"
 	"pgregory.net/rapid"
+
+	"github.com/tidings-go/tidings/internal/engine/change"
 )
 
 // fold puts actions into a backlog, with a take of n notifications for each

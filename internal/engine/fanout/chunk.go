@@ -2,17 +2,16 @@ package fanout
 
 import "github.com/tidings-go/tidings/internal/engine/change"
 
-// The sizes of a chunk, in notifications. A log starts with small chunks, so
-// that an idle one is small, and doubles them while it is behind. A call that never returns keeps a
-// chunk alive, so a chunk stays below a size that matters beside the backlog limit.
+// The sizes of a chunk, in notifications. A log starts with small chunks, so that an idle one is
+// small, and doubles them while it is behind. A call that never returns keeps a chunk alive, so a
+// chunk stays below a size that matters beside the backlog limit.
 const (
 	smallChunk = 32
 	largeChunk = 256
 )
 
-// chunk is one link of the log: entries[i] is the notification with the number
-// base+i. Links lead forward only, so a chunk is garbage once every cursor has
-// passed it.
+// chunk is one link of the log: entries[i] is the notification with the number base+i. Links lead
+// forward only, so a chunk is garbage once every cursor has passed it.
 //
 // Everything but the links already published is written under Log.mu. Readers look only at entries
 // below Log.end, which is stored after they were written.
@@ -26,8 +25,8 @@ type chunk[T any] struct {
 // full reports whether nothing more fits below the number end.
 func (c *chunk[T]) full(end uint64) bool { return end == c.base+uint64(len(c.entries)) }
 
-// after returns the chunk that follows c and holds the notification base, or
-// c itself if it was empty.
+// after returns the chunk that follows c and holds the notification base, or c itself if it was
+// empty.
 func (c *chunk[T]) after(base uint64) *chunk[T] {
 	if c.entries == nil {
 		c.entries = make([]change.Change[T], smallChunk)
@@ -38,9 +37,8 @@ func (c *chunk[T]) after(base uint64) *chunk[T] {
 	return c.next
 }
 
-// write copies notifications to the end of the log, of which tail is the last
-// chunk and end the number of the next notification. It returns the new tail
-// and end.
+// write copies notifications to the end of the log, of which tail is the last chunk and end the
+// number of the next notification. It returns the new tail and end.
 func (tail *chunk[T]) write(batch []change.Change[T], end uint64) (*chunk[T], uint64) {
 	for len(batch) > 0 {
 		if tail.full(end) {
@@ -52,8 +50,8 @@ func (tail *chunk[T]) write(batch []change.Change[T], end uint64) (*chunk[T], ui
 	return tail, end
 }
 
-// run returns the notifications from number from up to number to, as far as
-// they lie in one chunk, and that chunk. There must be at least one.
+// run returns the notifications from number from up to number to, as far as they lie in one chunk,
+// and that chunk. There must be at least one.
 func (c *chunk[T]) run(from, to uint64) (*chunk[T], []change.Change[T]) {
 	if c.full(from) {
 		c = c.next

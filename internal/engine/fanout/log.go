@@ -15,8 +15,8 @@ import (
 
 // Options configure a Log. The zero value is ready.
 type Options[T any] struct {
-	// Name returns the name of the collection, for labels and the value of a panic. Nil is no name. It
-	// must not refer to the cache.
+	// Name returns the name of the collection, for labels and the value of a panic. Nil is no name.
+	// It must not refer to the cache.
 	Name func() string
 	// Describe returns the version of a state and the UID of its incarnation, "" where it has none.
 	// Nil: all states of a key are of one incarnation. It is called with the log's locks held, and
@@ -24,9 +24,8 @@ type Options[T any] struct {
 	Describe func(T) (version, uid string)
 }
 
-// Log delivers every change to any number of handlers, in order. It keeps only
-// changes that are pending for some handler. See the package documentation for
-// its structure. Use New.
+// Log delivers every change to any number of handlers, in order. It keeps only changes that are
+// pending for some handler. See the package documentation for its structure. Use New.
 //
 // Publish, MarkSynced, Replay and AwaitRoom are for one publisher, which calls them one at a time;
 // everything else is for any goroutine.
@@ -45,13 +44,13 @@ type Log[T any] struct {
 	resync  chan struct{} // one token: the next resync may be earlier than it was
 	closing chan struct{} // closed by Close
 
-	// mu guards the fields below and is taken before any Subscription.mu. It is never
-	// held while a handler is called or an iterator is asked.
+	// mu guards the fields below and is taken before any Subscription.mu. It is never held while a
+	// handler is called or an iterator is asked.
 	mu       sync.Mutex
 	tail     *chunk[T]
-	subs     []*Subscription[T]            // those that receive published batches
+	subs     []*Subscription[T]            // that receive published batches
 	running  map[*Subscription[T]]struct{} // those whose goroutine has not ended
-	attached int                           // those of subs that read the log, not a backlog of their own
+	attached int                           // of subs, the ones that read the log
 	made     int                           // subscriptions there ever were
 	synced   bool
 	closed   bool
@@ -76,8 +75,8 @@ func New[T any](o Options[T]) *Log[T] {
 	}
 }
 
-// Start starts the goroutines of the subscriptions. It is called before the first Publish.
-// Calling it again changes nothing.
+// Start starts the goroutines of the subscriptions. It is called before the first Publish. Calling
+// it again changes nothing.
 func (l *Log[T]) Start() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -90,10 +89,9 @@ func (l *Log[T]) Start() {
 	}
 }
 
-// Publish appends a batch of notifications, in order. live is the number of
-// keys in the cache after the batch: each adds one to the default limit of a handler's
-// backlog. Publish never waits for a handler and keeps no reference to the
-// batch's array. After Close it does nothing.
+// Publish appends a batch of notifications, in order. live is the number of keys in the cache after
+// the batch: each adds one to the default limit of a handler's backlog. Publish never waits for a
+// handler and keeps no reference to the batch's array. After Close it does nothing.
 func (l *Log[T]) Publish(batch []change.Change[T], live int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,8 +129,8 @@ func (l *Log[T]) appendLocked(batch []change.Change[T]) {
 	l.end.Store(end)
 }
 
-// reclaimLocked lets go of the notifications in the last chunk if every
-// subscription has passed them: an idle log keeps no object alive.
+// reclaimLocked lets go of the notifications in the last chunk if every subscription has passed
+// them: an idle log keeps no object alive.
 func (l *Log[T]) reclaimLocked() {
 	end := l.end.Load()
 	if l.busy.Load() != 0 || l.tail.base == end {
@@ -159,10 +157,9 @@ func (l *Log[T]) reclaimLocked() {
 	}
 }
 
-// MarkSynced puts the mark into the log that the first list is complete: a
-// subscription is synced when its handler has returned from everything before
-// the mark, one that joins later when it has returned from its initial set.
-// Calling it again changes nothing.
+// MarkSynced puts the mark into the log that the first list is complete: a subscription is synced
+// when its handler has returned from everything before the mark, one that joins later when it has
+// returned from its initial set. Calling it again changes nothing.
 func (l *Log[T]) MarkSynced() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,11 +179,10 @@ func (l *Log[T]) MarkSynced() {
 	}
 }
 
-// Subscribe adds a handler: it is called with an Added, marked Initial, for
-// everything in initial, then with everything that is published from now on,
-// one call at a time, on a goroutine of its own. initial may be nil; the caller
-// makes sure that it is the state at the end of the log and stays as it is: it
-// is read while the handler is called, and dropped at its end.
+// Subscribe adds a handler: it is called with an Added, marked Initial, for everything in initial,
+// then with everything that is published from now on, one call at a time, on a goroutine of its
+// own. initial may be nil; the caller makes sure that it is the state at the end of the log and
+// stays as it is: it is read while the handler is called, and dropped at its end.
 func (l *Log[T]) Subscribe(
 	handle func(change.Change[T]), initial Items[T], o SubscriptionOptions,
 ) (*Subscription[T], error) {
@@ -207,22 +203,19 @@ func (l *Log[T]) Subscribe(
 		o.Name = fmt.Sprintf("handler-%d", l.made)
 	}
 	s := newSubscription(l, handle, o)
-	s.number = l.made
 	if initial != nil {
-		s.feed = &feed[T]{next: initial}
+		s.reader.feed = &feed[T]{next: initial}
 	}
 	if l.synced {
 		s.syncAt = s.pos
 	}
 	l.subs = append(l.subs, s)
 	l.running[s] = struct{}{}
-	l.attached++
-	l.busy.Add(1)
 	if o.Policy == Block {
 		l.blocking.Add(1)
 	}
-	if s.period > 0 {
-		l.resyncChanged()
+	if s.schedule.period > 0 {
+		leaveToken(l.resync)
 	}
 	if l.started {
 		l.start(s)
@@ -230,9 +223,9 @@ func (l *Log[T]) Subscribe(
 	return s, nil
 }
 
-// start runs a subscription's goroutine. The subscription owns it, Remove and
-// Close stop it, Done and Wait wait for it.
-func (l *Log[T]) start(s *Subscription[T]) { go s.serve() }
+// start runs a subscription's goroutine. The subscription owns it, Remove and Close stop it, Done
+// and Wait wait for it.
+func (l *Log[T]) start(s *Subscription[T]) { go s.reader.serve() }
 
 // removeLocked removes s from the log: it receives nothing more, and keeps nothing alive except the
 // notifications of a running call.
@@ -254,11 +247,12 @@ func (l *Log[T]) removeLocked(s *Subscription[T]) {
 	s.mu.Unlock()
 	if s.policy == Block {
 		l.blocking.Add(-1)
-		l.roomChanged()
+		leaveToken(l.room)
 	}
 	l.reclaimLocked()
 	if !l.started {
-		s.neverRan()
+		s.reader.feed = nil
+		s.endLocked()
 	}
 }
 
@@ -272,14 +266,10 @@ func (l *Log[T]) attach(s *Subscription[T]) {
 		return
 	}
 	s.folded, s.leftOut = s.folded+s.backlog.folded, s.leftOut+s.backlog.leftOut
-	s.backlog, s.buffer, s.detached = nil, nil, false
-	s.node, s.pos = l.tail, l.end.Load()
-	s.done.Store(s.pos)
-	s.initials.Store(l.initials.Load())
-	l.attached++
-	l.busy.Add(1)
-	if s.owed || s.period > 0 {
-		l.resyncChanged()
+	s.backlog, s.reader.buffer, s.detached = nil, nil, false
+	s.attachLocked()
+	if _, ok := s.schedule.next(); ok {
+		leaveToken(l.resync)
 	}
 }
 
@@ -300,9 +290,9 @@ func (l *Log[T]) Close() {
 	l.tail = &chunk[T]{base: l.end.Load()}
 }
 
-// Wait waits until the goroutine of every subscription has ended, also of those
-// removed earlier: it is for after Close. If the context ends first, it returns
-// an error that names the handlers whose call has not returned.
+// Wait waits until the goroutine of every subscription has ended, also of those removed earlier: it
+// is for after Close. If the context ends first, it returns an error that names the handlers whose
+// call has not returned.
 func (l *Log[T]) Wait(ctx context.Context) error {
 	for {
 		running := l.Subscriptions()
@@ -317,7 +307,7 @@ func (l *Log[T]) Wait(ctx context.Context) error {
 	}
 }
 
-// Subscriptions returns those that are not done, in the order of subscription: also one
+// Subscriptions returns the subscriptions that are not done, in the order of subscription: also one
 // that was removed and whose last call has not returned.
 func (l *Log[T]) Subscriptions() []*Subscription[T] {
 	l.mu.Lock()
@@ -325,4 +315,69 @@ func (l *Log[T]) Subscriptions() []*Subscription[T] {
 	return slices.SortedFunc(maps.Keys(l.running), func(a, b *Subscription[T]) int {
 		return cmp.Compare(a.number, b.number)
 	})
+}
+
+// AwaitRoom waits while a subscription with the policy Block is at its limit. A publisher that
+// wants backpressure calls it before Publish; without such a subscription it costs next to nothing.
+// It returns ErrClosed after Close, and an error that names a handler without room when the context
+// ends.
+func (l *Log[T]) AwaitRoom(ctx context.Context) error {
+	if l.blocking.Load() == 0 && !isClosed(l.closing) {
+		return nil
+	}
+	l.waiters.Add(1)
+	defer l.waiters.Add(-1)
+	for {
+		full := l.full()
+		switch {
+		case isClosed(l.closing):
+			return fmt.Errorf("fanout: wait for room: %w", ErrClosed)
+		case full == nil:
+			return nil
+		}
+		select {
+		case <-l.room:
+		case <-l.closing:
+		case <-ctx.Done():
+			return fmt.Errorf("fanout: wait for room in the backlog of handler %q, "+
+				"whose policy is Block: %w", full.name, context.Cause(ctx))
+		}
+	}
+}
+
+// full returns a Block subscription that is at its limit, or nil.
+func (l *Log[T]) full() *Subscription[T] {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.subs {
+		if s.policy == Block && s.countable() >= s.limit {
+			return s
+		}
+	}
+	return nil
+}
+
+// offerRoom tells AwaitRoom, if it waits, that a call has made room.
+func (s *Subscription[T]) offerRoom() {
+	if s.log.waiters.Load() > 0 && s.countable() < s.limit {
+		leaveToken(s.log.room)
+	}
+}
+
+// leaveToken puts a token into a channel with room for one.
+func leaveToken(ch chan<- struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default:
+	}
+}
+
+// isClosed reports whether a channel without values is closed.
+func isClosed(ch <-chan struct{}) bool {
+	select {
+	case <-ch:
+		return true
+	default:
+		return false
+	}
 }

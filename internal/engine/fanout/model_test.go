@@ -9,8 +9,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/tidings-go/tidings/internal/engine/change"
 	"pgregory.net/rapid"
+
+	"github.com/tidings-go/tidings/internal/engine/change"
 )
 
 // step is one thing that happens to a log. Which handler it happens to is an
@@ -193,7 +194,7 @@ func (m *model) atRest() error {
 		}
 	}
 	for _, h := range m.handlers {
-		if h.node != m.log.tail || h.backlog != nil || h.buffer != nil || h.run.calls != nil {
+		if h.node != m.log.tail || h.backlog != nil || h.reader.buffer != nil || h.run.calls != nil {
 			return fmt.Errorf("at rest: a subscription keeps what it has delivered")
 		}
 	}

@@ -9,18 +9,18 @@ import (
 )
 
 const (
-	// bufferSize is the number of notifications that a reader takes at once from
-	// an initial set, a replay or a backlog. Notifications that it has taken fold no more.
+	// bufferSize is the number of notifications that a reader takes at once from an initial set, a
+	// replay or a backlog. Notifications that it has taken fold no more.
 	bufferSize = 64
-	// stampEvery is the number of calls that share one reading of the clock while
-	// calls are fast: a reading costs about as much as a notification does.
+	// stampEvery is the number of calls that share one reading of the clock while calls are fast: a
+	// reading costs about as much as a notification does.
 	stampEvery = 16
 	// slowRun is the time for stampEvery calls from which on each call is stamped.
 	slowRun = time.Millisecond
 )
 
-// run has the notifications that a reader delivers next. Meanwhile it looks at nothing
-// shared, except whether it is stopped.
+// run has the notifications that a reader delivers next. Meanwhile it looks at nothing shared,
+// except whether it is stopped.
 type run[T any] struct {
 	calls   []change.Change[T]
 	first   uint64 // the number of calls[0], for a run of the log
@@ -28,11 +28,11 @@ type run[T any] struct {
 	counted bool // counts towards the limit: of the log or a backlog
 }
 
-// Items returns the next item of a snapshot with its key; ok is false at the end. It is
-// called by one goroutine at a time and may be dropped before the end. A cursor, and not
-// an iter.Seq2, goes on where it was if the handler ends the goroutine. iter.Pull2 would
-// make one of the other at the price of a coroutine, which leaks unless it is stopped and
-// of which the race detector keeps several KB for good.
+// Items returns the next item of a snapshot with its key; ok is false at the end. It is called by
+// one goroutine at a time and may be dropped before the end. A cursor, and not an iter.Seq2, goes
+// on where it was if the handler ends the goroutine. iter.Pull2 would make one of the other at the
+// price of a coroutine, which leaks unless it is stopped and of which the race detector keeps
+// several KB for good.
 type Items[T any] func() (key string, object T, ok bool)
 
 // feed is an initial set or a replay under way.
@@ -49,20 +49,32 @@ func (f *feed[T]) notification(key string, obj T) change.Change[T] {
 	return change.Change[T]{Type: change.Added, Initial: true, Key: key, New: obj}
 }
 
+// reader calls the handler. Only the goroutine of the subscription uses its fields.
+type reader[T any] struct {
+	*Subscription[T]
+	feed   *feed[T]           // initial set or replay under way
+	buffer []change.Change[T] // holds the runs that are not of the log
+	made   int                // calls of the run that have been made
+	timed  int                // of made, the calls whose durations are counted
+	inCall bool               // the handler has been called and has not returned
+	slow   bool               // calls take long: stamp each
+	exited bool               // the handler has ended the goroutine
+}
+
 // serve is the subscription's goroutine. It delivers until it is stopped.
-func (s *Subscription[T]) serve() {
+func (s *reader[T]) serve() {
 	labels := pprof.Labels("informer", s.log.name(), "handler", s.name)
 	pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), labels))
 	ended := false
 	defer func() {
 		if s.exited {
 			s.exited = false
-			s.log.start(s)
+			s.log.start(s.Subscription)
 			return
 		}
 		if !ended {
-			// A crash must not look like an end: a caller that waits for it could end
-			// the process before the runtime reports the panic.
+			// A crash must not look like an end: a caller that waits for it could end the process
+			// before the runtime reports the panic.
 			if v := recover(); v != nil {
 				panic(v)
 			}
@@ -81,27 +93,24 @@ func (s *Subscription[T]) end() {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.log.removeLocked(s)
-	delete(s.log.running, s)
-	close(s.ended)
+	s.endLocked()
 }
 
-// neverRan ends a subscription whose goroutine was not started. It is called under
-// Log.mu.
-func (s *Subscription[T]) neverRan() {
-	s.feed = nil
+// endLocked closes Done. It is called under Log.mu, when no goroutine runs.
+func (s *Subscription[T]) endLocked() {
 	delete(s.log.running, s)
 	close(s.ended)
 }
 
 // deliver makes the calls of the run that have not been made.
-func (s *Subscription[T]) deliver() {
+func (s *reader[T]) deliver() {
 	for s.made < len(s.run.calls) && !s.stopped.Load() {
 		s.makeCalls()
 	}
 }
 
 // makeCalls is deliver up to a panic that is isolated.
-func (s *Subscription[T]) makeCalls() {
+func (s *reader[T]) makeCalls() {
 	defer s.guard()
 	calls := s.run.calls
 	for s.made < len(calls) && !s.stopped.Load() {
@@ -116,7 +125,7 @@ func (s *Subscription[T]) makeCalls() {
 }
 
 // called accounts for a call that has returned.
-func (s *Subscription[T]) called() {
+func (s *reader[T]) called() {
 	initial := s.run.calls[s.made].Initial
 	s.made++
 	if !s.run.fromLog {
@@ -133,7 +142,7 @@ func (s *Subscription[T]) called() {
 }
 
 // stamp notes the time, and the durations of the calls since the last note.
-func (s *Subscription[T]) stamp() {
+func (s *reader[T]) stamp() {
 	now := time.Since(s.log.epoch)
 	if calls := s.made - s.timed; calls > 0 {
 		took := now - time.Duration(s.since.Load())
@@ -146,7 +155,7 @@ func (s *Subscription[T]) stamp() {
 
 // take sets run to the notifications that have to be delivered next, and waits for them. It returns
 // false when the subscription is stopped.
-func (s *Subscription[T]) take() bool {
+func (s *reader[T]) take() bool {
 	for {
 		if s.feed != nil {
 			if s.takeFeed() {
@@ -167,7 +176,7 @@ func (s *Subscription[T]) take() bool {
 				return true
 			}
 			if empty {
-				s.log.attach(s)
+				s.log.attach(s.Subscription)
 			}
 		case s.passMark() || s.takeReplay():
 			s.mu.Unlock()
@@ -180,9 +189,8 @@ func (s *Subscription[T]) take() bool {
 	}
 }
 
-// takeFeed takes the next run of the initial set or replay and returns false at
-// its end.
-func (s *Subscription[T]) takeFeed() bool {
+// takeFeed takes the next run of the initial set or replay and returns false at its end.
+func (s *reader[T]) takeFeed() bool {
 	s.mu.Lock()
 	s.endRun()
 	s.mu.Unlock()
@@ -205,7 +213,7 @@ func (s *Subscription[T]) takeFeed() bool {
 }
 
 // takeBacklog takes the next run of the backlog, under mu.
-func (s *Subscription[T]) takeBacklog() bool {
+func (s *reader[T]) takeBacklog() bool {
 	buf, synced := s.backlog.take(s.emptyBuffer())
 	if synced {
 		close(s.synced)
@@ -217,7 +225,7 @@ func (s *Subscription[T]) takeBacklog() bool {
 }
 
 // passMark passes the synced mark of the log if it stands here, under mu.
-func (s *Subscription[T]) passMark() bool {
+func (s *reader[T]) passMark() bool {
 	if s.pos != s.syncAt {
 		return false
 	}
@@ -227,7 +235,7 @@ func (s *Subscription[T]) passMark() bool {
 }
 
 // takeReplay begins the replay if it stands here, under mu.
-func (s *Subscription[T]) takeReplay() bool {
+func (s *reader[T]) takeReplay() bool {
 	if s.replay == nil || s.pos != s.replayAt {
 		return false
 	}
@@ -236,7 +244,7 @@ func (s *Subscription[T]) takeReplay() bool {
 }
 
 // takeLog takes the next run of the log, up to the next mark, under mu.
-func (s *Subscription[T]) takeLog() bool {
+func (s *reader[T]) takeLog() bool {
 	to := min(s.log.end.Load(), s.syncAt)
 	if s.replay != nil {
 		to = min(to, s.replayAt)
@@ -252,13 +260,13 @@ func (s *Subscription[T]) takeLog() bool {
 }
 
 // beginRun makes r the run, under mu.
-func (s *Subscription[T]) beginRun(r run[T]) {
+func (s *reader[T]) beginRun(r run[T]) {
 	s.run = r
 	s.stamp()
 }
 
 // endRun accounts for the run and lets go of it, under mu.
-func (s *Subscription[T]) endRun() {
+func (s *reader[T]) endRun() {
 	if s.made > s.timed {
 		s.stamp()
 	}
@@ -271,17 +279,16 @@ func (s *Subscription[T]) endRun() {
 }
 
 // emptyBuffer returns the buffer for a run that is not of the log.
-func (s *Subscription[T]) emptyBuffer() []change.Change[T] {
+func (s *reader[T]) emptyBuffer() []change.Change[T] {
 	if s.buffer == nil {
 		s.buffer = make([]change.Change[T], 0, bufferSize)
 	}
 	return s.buffer[:0]
 }
 
-// park waits for wake. It is entered under mu and leaves it: marks set and
-// removals from then on find the subscription parked; for notifications that were published
-// meanwhile, it looks again.
-func (s *Subscription[T]) park() {
+// park waits for wake. It is entered under mu and leaves it: marks set and removals from then on
+// find the subscription parked; for notifications that were published meanwhile, it looks again.
+func (s *reader[T]) park() {
 	s.parked.Store(true)
 	missed := s.log.end.Load() != s.pos || s.stopped.Load()
 	s.mu.Unlock()

@@ -16,27 +16,27 @@ const noMark = math.MaxUint64
 
 // SubscriptionOptions configure a handler. The zero value is ready.
 type SubscriptionOptions struct {
-	// Name tells handlers apart in errors and reports. Empty: "handler-" and the
-	// handler's number in the order of subscription, from 1.
+	// Name tells handlers apart in errors and reports. Empty: "handler-" and the handler's number
+	// in the order of subscription, from 1.
 	Name string
 	// Policy decides about a backlog beyond Limit. Zero: ConflateUpdates.
 	Policy Policy
-	// Limit is the number of notifications that may be pending before Policy is applied.
-	// Initial adds, resyncs and marks do not count. Zero: 10,000, and one more for each live
-	// key unless the policy is Block.
+	// Limit is the number of notifications that may be pending before Policy is applied. Initial
+	// adds, resyncs and marks do not count. Zero: 10,000, and one more for each live key unless the
+	// policy is Block.
 	Limit int
-	// ResyncPeriod is the time between two resyncs. Zero: none. The log only keeps
-	// the schedule: see Log.DueForResync.
+	// ResyncPeriod is the time between two resyncs. Zero: none. The log only keeps the schedule:
+	// see Log.DueForResync.
 	ResyncPeriod time.Duration
-	// ResyncOffset is the time to the first resync, by which the resyncs of many
-	// handlers are spread. Zero: ResyncPeriod.
+	// ResyncOffset is the time to the first resync, by which the resyncs of many handlers are
+	// spread. Zero: ResyncPeriod.
 	ResyncOffset time.Duration
-	// IsolatePanics keeps the process alive when the handler panics: the
-	// notification is lost for this handler and counted in Stats.Panics, and
-	// delivery goes on. False: the panic crashes the process.
+	// IsolatePanics keeps the process alive when the handler panics: the notification is lost for
+	// this handler and counted in Stats.Panics, and delivery goes on. False: the panic crashes the
+	// process.
 	IsolatePanics bool
-	// OnPanic is called for each panic, on the handler's goroutine, before the process
-	// crashes if it does. Nil: it is not called.
+	// OnPanic is called for each panic, on the handler's goroutine, before the process crashes if
+	// it does. Nil: it is not called.
 	OnPanic func(Panic)
 }
 
@@ -53,8 +53,7 @@ func (o *SubscriptionOptions) check() error {
 	case o.Limit < 0:
 		return refuse("Limit", o.Limit, "use a positive number, or the policy Unbounded for none")
 	case o.ResyncPeriod < 0:
-		return refuse("ResyncPeriod", o.ResyncPeriod,
-			"use a positive duration, or 0 for no resync")
+		return refuse("ResyncPeriod", o.ResyncPeriod, "use a positive duration, or 0 for no resync")
 	case o.ResyncOffset < 0:
 		return refuse("ResyncOffset", o.ResyncOffset,
 			"use a positive duration, or 0 for the period")
@@ -64,9 +63,9 @@ func (o *SubscriptionOptions) check() error {
 	return nil
 }
 
-// Subscription is a handler's place in a log: a cursor, or, beyond its limit, a
-// backlog of its own. It owns one goroutine, which calls the handler and ends
-// after Remove or Log.Close, when the call that is running has returned.
+// Subscription is a handler's place in a log: a cursor, or, beyond its limit, a backlog of its own.
+// It owns one goroutine, which calls the handler and ends after Remove or Log.Close, when the call
+// that is running has returned.
 type Subscription[T any] struct {
 	log     *Log[T]
 	handle  func(change.Change[T])
@@ -75,7 +74,6 @@ type Subscription[T any] struct {
 	policy  Policy
 	limit   int
 	perKey  bool // each live key adds one to limit
-	period  time.Duration
 	isolate bool
 	onPanic func(Panic)
 
@@ -85,114 +83,96 @@ type Subscription[T any] struct {
 	synced  chan struct{}
 	ended   chan struct{} // closed when the goroutine has ended
 
+	meter
+	place[T]
+	schedule schedule
+	reader   reader[T]
+}
+
+// meter counts the calls of a handler. The goroutine writes it; anyone may read it without a lock.
+type meter struct {
 	done     atomic.Uint64 // attached: the number up to which calls have returned
 	index    atomic.Uint64 // calls of the run that have returned, for a run not of the log
 	initials atomic.Uint64 // Log.initials as of done
 	since    atomic.Int64  // the time of the last stamp, in nanoseconds after Log.epoch
 	panics   atomic.Uint64
 	calls    histogram.Histogram
+}
 
-	// mu guards the fields below. The goroutine, the only writer of run while it runs a call, reads
-	// run without it.
+// place is what a handler has yet to receive, and what it has received.
+type place[T any] struct {
+	// mu guards the rest. The goroutine, the only writer of run while it runs a call, reads run
+	// without mu. detached is written under Log.mu too, so that either lock is enough to read it.
 	mu        sync.Mutex
+	detached  bool // the subscription has a backlog
+	backlog   *backlog[T]
 	node      *chunk[T] // attached: where pos lies or, at its end, what pos follows
 	pos       uint64    // the number of the next notification to take from the log
-	run       run[T]    // is being delivered
-	backlog   *backlog[T]
-	syncAt    uint64 // attached: the number before which the synced mark stands
+	syncAt    uint64    // attached: the number before which the synced mark stands
 	replay    Items[T]
 	replayAt  uint64 // the number before which replay stands
 	replaying bool   // the replay is being delivered
+	run       run[T] // is being delivered
 	delivered uint64 // calls of earlier runs
 	folded    uint64 // of earlier backlogs
 	leftOut   uint64 // of earlier backlogs
 	dropped   backlogSize
-
-	detached bool // has a backlog; written under Log.mu and mu, read under either
-
-	// The resync schedule, guarded by Log.mu.
-	due    time.Time // the next resync by the period
-	owed   bool      // a resync was dropped and is due at once
-	owedAt time.Time
-
-	// Only the goroutine uses the fields below.
-	feed   *feed[T]           // initial set or replay under way
-	buffer []change.Change[T] // holds the runs that are not of the log
-	made   int                // calls of the run that have been made
-	timed  int                // those of made whose durations are counted
-	inCall bool               // the handler has been called and has not returned
-	slow   bool               // calls take long: stamp each
-	exited bool               // the handler has ended the goroutine
 }
 
 func newSubscription[T any](
 	l *Log[T], handle func(change.Change[T]), o SubscriptionOptions,
 ) *Subscription[T] {
 	s := &Subscription[T]{
-		log:     l,
-		handle:  handle,
-		name:    o.Name,
-		policy:  o.Policy,
-		limit:   o.Limit,
-		period:  o.ResyncPeriod,
-		isolate: o.IsolatePanics,
-		onPanic: o.OnPanic,
-		wakeup:  make(chan struct{}, 1),
-		synced:  make(chan struct{}),
-		ended:   make(chan struct{}),
-		node:    l.tail,
-		pos:     l.end.Load(),
-		syncAt:  noMark,
+		log: l, handle: handle, name: o.Name, number: l.made, policy: o.Policy, limit: o.Limit,
+		isolate: o.IsolatePanics, onPanic: o.OnPanic,
+		wakeup: make(chan struct{}, 1), synced: make(chan struct{}), ended: make(chan struct{}),
+		place:    place[T]{syncAt: noMark},
+		schedule: newSchedule(o.ResyncPeriod, o.ResyncOffset),
 	}
+	s.reader.Subscription = s
 	if s.limit == 0 {
 		s.limit, s.perKey = defaultLimit, true
 	}
-	if s.period > 0 {
-		offset := o.ResyncOffset
-		if offset == 0 {
-			offset = s.period
-		}
-		s.due = time.Now().Add(offset)
-	}
-	s.done.Store(s.pos)
-	s.initials.Store(l.initials.Load())
+	s.attachLocked()
 	return s
+}
+
+// attachLocked puts the cursor at the end of the log. It is called under Log.mu, and under mu once
+// other goroutines know the subscription.
+func (s *Subscription[T]) attachLocked() {
+	s.node, s.pos = s.log.tail, s.log.end.Load()
+	s.done.Store(s.pos)
+	s.initials.Store(s.log.initials.Load())
+	s.log.attached++
+	s.log.busy.Add(1)
 }
 
 // Name returns the name given in the options, or the one that was made up.
 func (s *Subscription[T]) Name() string { return s.name }
 
-// Remove ends the subscription and drops its pending notifications. It never waits for
-// the handler and may be called by the handler itself: then no further call
-// follows. Called elsewhere, one call may be running or about to begin; Done
-// tells when that has returned. Calling it again changes nothing.
+// Remove ends the subscription and drops its pending notifications. It never waits for the handler
+// and may be called by the handler itself: then no further call follows. Called elsewhere, one call
+// may be running or about to begin; Done tells when that has returned. Calling it again changes
+// nothing.
 func (s *Subscription[T]) Remove() {
 	s.log.mu.Lock()
 	defer s.log.mu.Unlock()
 	s.log.removeLocked(s)
 }
 
-// Done is closed when the subscription has been removed, or the log closed, and
-// the handler's last call has returned.
+// Done is closed when the subscription has been removed, or the log closed, and the handler's last
+// call has returned.
 func (s *Subscription[T]) Done() <-chan struct{} { return s.ended }
 
-// Synced is closed when the log was marked synced and the handler has returned
-// from everything before the mark, for one that joined later from its initial
-// set.
+// Synced is closed when the log was marked synced and the handler has returned from everything
+// before the mark, for one that joined later from its initial set.
 func (s *Subscription[T]) Synced() <-chan struct{} { return s.synced }
 
 // HasSynced reports whether Synced is closed.
-func (s *Subscription[T]) HasSynced() bool {
-	select {
-	case <-s.synced:
-		return true
-	default:
-		return false
-	}
-}
+func (s *Subscription[T]) HasSynced() bool { return isClosed(s.synced) }
 
-// wake makes the goroutine look for work if it is parked, and reports whether it
-// was. It is called under Log.mu.
+// wake makes the goroutine look for work if it is parked, and reports whether it was. It is called
+// under Log.mu.
 func (s *Subscription[T]) wake() bool {
 	if !s.parked.Load() || !s.parked.CompareAndSwap(true, false) {
 		return false
@@ -204,8 +184,8 @@ func (s *Subscription[T]) wake() bool {
 	return true
 }
 
-// offerLocked tells the subscription of a batch that was written to the log. It
-// is called under Log.mu.
+// offerLocked tells the subscription of a batch that was written to the log. It is called under
+// Log.mu.
 func (s *Subscription[T]) offerLocked(batch []change.Change[T], live int) {
 	if s.detached {
 		s.mu.Lock()
@@ -221,9 +201,8 @@ func (s *Subscription[T]) offerLocked(batch []change.Change[T], live int) {
 	}
 }
 
-// countable returns the number of notifications in the log that count towards the limit.
-// The order of the loads makes it too small, if anything, beside a call that
-// returns.
+// countable returns the number of notifications in the log that count towards the limit. The order
+// of the loads makes it too small, if anything, beside a call that returns.
 func (s *Subscription[T]) countable() int {
 	initials := s.initials.Load()
 	return int(s.log.end.Load()-s.done.Load()) - int(s.log.initials.Load()-initials)
@@ -243,9 +222,8 @@ func (s *Subscription[T]) isBehind(live int) bool {
 // snapshot is no longer the state there; it is due again when the backlog is empty. It is called
 // under Log.mu.
 //
-// A detached subscription is never parked: while this call waited for mu, the
-// goroutine may have delivered everything and parked, or be about to find that
-// it must not.
+// A detached subscription is never parked: while this call waited for mu, the goroutine may have
+// delivered everything and parked, or be about to find that it must not.
 func (s *Subscription[T]) detachLocked(live int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -271,15 +249,15 @@ func (s *Subscription[T]) detachLocked(live int) {
 	}
 	s.node, s.detached = nil, true
 	if s.replay != nil {
-		s.replay, s.owed, s.owedAt = nil, true, time.Now()
+		s.replay = nil
+		s.schedule.owe()
 	}
 	s.log.tail.lent = true
 	s.log.attached--
 	s.log.busy.Add(-1)
 }
 
-// idleAt reports whether the subscription waits at the end of the log. It is
-// called under Log.mu.
+// idleAt reports whether the subscription waits at the end of the log. It is called under Log.mu.
 func (s *Subscription[T]) idleAt(end uint64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -3,18 +3,16 @@ package reflector
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/engine/delta"
 	"github.com/tidings-go/tidings/source"
 )
 
-// withDefaults sets the first and the longest wait of client-go's reflector since v0.19, for
-// which API servers are sized.
+// withDefaults sets the first and the longest wait of client-go's reflector since v0.19, for which
+// API servers are sized.
 func withDefaults(b source.Backoff) source.Backoff {
 	b.Initial = cmp.Or(b.Initial, 800*time.Millisecond)
 	b.Max = cmp.Or(b.Max, 30*time.Second)
@@ -22,9 +20,9 @@ func withDefaults(b source.Backoff) source.Backoff {
 	return b
 }
 
-// delay returns the wait after a number of failures in a row, at least 1. It is never shorter
-// than atLeast, which the server asked for. Jitter is added to that in proportion, so that
-// clients that were given the same answer do not come back together.
+// delay returns the wait after a number of failures in a row, at least 1. It is never shorter than
+// atLeast, which the server asked for. Jitter is added to that in proportion, so that clients that
+// were given the same answer do not come back together.
 func delay(b source.Backoff, failures int, atLeast time.Duration) time.Duration {
 	wait := min(b.Initial, b.Max)
 	for range failures - 1 {
@@ -57,44 +55,26 @@ func scale(d time.Duration, factor float64) time.Duration {
 	return math.MaxInt64
 }
 
-// retry records a failure and returns the state that waits before next. The wait also grows
-// with the number of lists since a watch last lasted: watches that bring something new and
-// end at once may be those of a server whose events are ahead of its lists.
-func (r *Reflector[T]) retry(ctx context.Context, err error, next state[T]) state[T] {
-	if ctx.Err() != nil || errors.Is(err, delta.ErrClosed) {
-		return nil
-	}
-	end := classify(err, false)
-	if r.handleMissing(ctx, end) != nil {
-		return nil // the queue is closed, or ctx has ended
-	}
-	r.attempts.failures++
-	return r.retryAfter(err, end, max(r.attempts.failures, r.attempts.lists), next)
-}
-
-// retryAfter returns the state that waits before next, after a number of failures in a row.
-// end is the class of err.
-func (r *Reflector[T]) retryAfter(
-	err error, end ending, failures int, next state[T],
-) state[T] {
-	wait, err := r.waitAfter(err, end, failures)
-	r.recorder.failed(end.state, err, time.Now().Add(wait))
-	return &backingOff[T]{wait, next}
-}
-
 // waitAfter returns how long to wait after a number of failures in a row, of which err is the last,
 // and err, which says so if the server asks for a longer wait.
-func (r *Reflector[T]) waitAfter(err error, end ending, failures int) (time.Duration, error) {
+func waitAfter(b source.Backoff, err error, end ending, failures int) (time.Duration, error) {
 	if end.retryAfter > source.MaxRetryAfter {
 		err = fmt.Errorf("%w (the server asks for a wait of %v: "+
 			"the next attempt is after about %v)", err, end.retryAfter, source.MaxRetryAfter)
 	}
-	return delay(r.o.Backoff, failures, min(end.retryAfter, source.MaxRetryAfter)), err
+	return delay(b, failures, min(end.retryAfter, source.MaxRetryAfter)), err
 }
 
-// pause returns the state that waits before next, after an end that is no failure.
-func (r *Reflector[T]) pause(next state[T]) state[T] {
-	return &backingOff[T]{delay(r.o.Backoff, max(1, r.attempts.lists), 0), next}
+// sleep waits, or returns why ctx has ended.
+func sleep(ctx context.Context, wait time.Duration) error {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
 }
 
 // backingOff waits. Out of it lead:
@@ -107,19 +87,11 @@ type backingOff[T any] struct {
 }
 
 // close closes next: a list in pages has a span while it waits.
-func (s *backingOff[T]) close() {
-	if next, ok := s.next.(interface{ close() }); ok {
-		next.close()
-	}
-}
+func (s *backingOff[T]) close() { s.next.close() }
 
 func (s *backingOff[T]) step(ctx context.Context) state[T] {
-	timer := time.NewTimer(s.wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
+	if sleep(ctx, s.wait) != nil {
 		return nil
-	case <-timer.C:
-		return s.next
 	}
+	return s.next
 }

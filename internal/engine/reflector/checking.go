@@ -3,7 +3,6 @@ package reflector
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/tidings-go/tidings/health"
@@ -11,18 +10,19 @@ import (
 )
 
 const (
-	// longOutage is the time without contact after which a server's version is checked.
-	// To restore a backup takes longer.
+	// longOutage is the time without contact after which a server's version is checked. To restore
+	// a backup takes longer.
 	longOutage = 10 * time.Second
-	// mostUnchecked is the time after which watches that are cut off again and again, before they bring
-	// a bookmark, lead to a check.
+	// mostUnchecked is the time after which watches that are cut off again and again, before they
+	// bring a bookmark, lead to a check.
 	mostUnchecked = 2 * time.Minute
 	// mostChecks is the number of checks that may fail in a row before watches begin without one. A
-	// server may be able to serve watches and not lists: because of a permission, or of one
-	// object that it cannot read. From then on one check is made when each watch has begun.
+	// server may be able to serve watches and not lists: because of a permission, or of one object
+	// that it cannot read. From then on one check is made when each watch has begun.
 	mostChecks = 3
-	// longestCheck is the longest time of a check, whose connection may be dead. While a watch runs, it
-	// is also the wait after the first check that failed, and each later wait is longer by it.
+	// longestCheck is the longest time of a check, whose connection may be dead. While a watch
+	// runs, it is also the wait after the first check that failed, and each later wait is longer by
+	// it.
 	longestCheck = 30 * time.Second
 )
 
@@ -50,8 +50,8 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	if s.stream != nil {
 		s.recorder.enter(health.StateWatching)
 	}
-	s.forgetGone()
-	was := s.history.lookedAt()
+	s.history.forgetGone()
+	was := s.history.target()
 	page, err := s.listLast(ctx, was.key)
 	if err != nil {
 		return s.failed(ctx, err)
@@ -63,17 +63,17 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	if err != nil {
 		return s.wentBack(ctx, err, s.stream)
 	}
-	return s.watch()
+	return s.goOn()
 }
 
-// rewindOf returns an error if an answer shows that the server was set back, or may have been. was is
-// the change that the check looks at.
+// rewindOf returns an error if an answer shows that the server was set back, or may have been. was
+// is the change that the check looks at.
 func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	h := &s.history
 	if h.goesBack(page.Version) {
 		return h.rewindError(page.Version)
 	}
-	if s.forgetGone(); h.lookedAt() != was {
+	if s.history.forgetGone(); h.target() != was {
 		return nil // its slot has gone meanwhile
 	}
 	before := h.absent
@@ -87,7 +87,9 @@ func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	if !known || len(page.Items) > 0 || page.Continue != "" || !isNumber(page.Version) {
 		return nil
 	}
-	h.absent = absence{key: was.key, uid: was.uid, was: was.version, until: page.Version, since: time.Now()}
+	h.absent = absence{
+		key: was.key, uid: was.uid, was: was.version, until: page.Version, since: time.Now(),
+	}
 	if before.key != was.key || before.uid != was.uid || before.was != was.version {
 		return nil
 	}
@@ -98,26 +100,8 @@ func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	return nil
 }
 
-// wentBack is called when the server was found to have gone back, or may have. It closes the watch, which
-// may be nil, and returns the list that follows.
-func (r *Reflector[T]) wentBack(ctx context.Context, err error, stream *stream[T]) state[T] {
-	stream.endSpan(ctx, err, true)
-	stream.close()
-	r.history.rewound = errors.Is(err, errRewound) // if not, the list decides
-	if r.attempts.lists > 1 {                      // no watch has lasted since the last list
-		return r.retry(ctx, err, r.list())
-	}
-	r.noteError(err)
-	message := "the versions of the server went back; the collection is listed again"
-	if !r.history.rewound {
-		message = "the watches have not brought what the server has; the collection is listed again"
-	}
-	r.recorder.log.Warn(message, "error", err)
-	return r.list()
-}
-
-// watch returns the state that goes on with the watch, or begins one.
-func (s *checking[T]) watch() state[T] {
+// goOn returns the state that goes on with the watch, or begins one.
+func (s *checking[T]) goOn() state[T] {
 	if s.stream == nil {
 		return s.resume()
 	}
@@ -137,30 +121,20 @@ func (s *checking[T]) failed(ctx context.Context, err error) state[T] {
 		s.close()
 		return s.retry(ctx, err, s.list())
 	case s.stream != nil:
-		s.noteError(err)
-		return s.watch()
+		s.recorder.noteError(err)
+		return s.goOn()
 	default:
 		return s.retry(ctx, err, s.resume())
 	}
-}
-
-// ask lists one object, to learn something about the server.
-func (r *Reflector[T]) ask(ctx context.Context, o source.ListOptions) (source.Page[T], error) {
-	r.recorder.change(func(h *health.Watch) { h.Checks++ })
-	span := r.startSpan(ctx, "check")
-	o.Limit = 1
-	page, err := r.listPage(span.ctx, r.source, o)
-	span.end(err, slog.String("version", page.Version))
-	return page, err
 }
 
 // listLast lists the object that is looked at. A server that cannot select it is asked for any.
 func (s *checking[T]) listLast(ctx context.Context, key string) (source.Page[T], error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, longestCheck, errUnanswered)
 	defer cancel()
-	page, err := s.ask(ctx, source.ListOptions{Key: key})
+	page, err := s.requests.one(ctx, source.ListOptions{Key: key})
 	if key != "" && err != nil && classify(err, false).cause == undecodable {
-		page, err = s.ask(ctx, source.ListOptions{})
+		page, err = s.requests.one(ctx, source.ListOptions{})
 	}
 	if err != nil && errors.Is(context.Cause(ctx), errUnanswered) {
 		err = errUnanswered

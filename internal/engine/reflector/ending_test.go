@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -32,6 +33,7 @@ func TestClassify(t *testing.T) {
 		retryAfterInSec int
 	}{
 		"closed queue":        {err: fmt.Errorf("push: %w", delta.ErrClosed), before: stopped, after: stopped, flags: again},
+		"slots came":          {err: errSlotsCame, before: outgrown, after: outgrown, flags: again},
 		"outlived":            {err: errOutlived, before: torn, after: torn, flags: again},
 		"quiet":               {err: errQuiet, before: torn, after: torn, flags: again},
 		"end of file":         {err: io.EOF, before: broken, after: finished, flags: again},
@@ -67,7 +69,12 @@ func TestClassify(t *testing.T) {
 		"deadline":            {err: context.DeadlineExceeded, before: broken, after: broken, flags: again},
 		"lister's own":        {err: errors.New("I do not watch"), before: refused, after: broken, flags: again},
 	}
+	var found [len(classes)]bool
 	for name, test := range tests {
+		for _, begun := range []bool{false, true} {
+			f := newFailure(test.err, begun)
+			found[slices.IndexFunc(classes[:], func(c class) bool { return c.test(f) })] = true
+		}
 		if test.state == "" {
 			test.state = health.StateBackoff
 		}
@@ -83,5 +90,8 @@ func TestClassify(t *testing.T) {
 		if got := classify(test.err, true); got != want {
 			t.Errorf("%s, after the watch began: %+v, want %+v", name, got, want)
 		}
+	}
+	if row := slices.Index(found[:], false); row >= 0 {
+		t.Errorf("no error is of class %d, which has the cause %s", row, classes[row].cause)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidings-go/tidings/internal/engine/delta"
 	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/source"
 )
 
 var (
@@ -25,8 +26,8 @@ var (
 	errNeedless = errors.New("the list of slots is not needed any more")
 )
 
-// filling gets the objects of the slots that are held: by a list of Run, or by a list of these slots
-// beside the watch, on the goroutine of run. Each held slot is in one state:
+// filling gets the objects of the slots that are held: by a list of Run, or by a list of these
+// slots beside the watch, on the goroutine of run. Each held slot is in one state:
 //
 //	state     event                                        next state
 //	lacking   a list of it begins                          listing
@@ -37,46 +38,37 @@ var (
 //	any       it goes                                      not held
 //	not held  it comes                                     lacking
 //
-// Before the first list of Run, that list alone can fill a slot. The watch brings the changes of a slot
-// in every state.
+// Before the first list of Run, that list alone can fill a slot. The watch brings the changes of a
+// slot in every state.
 type filling[T any] struct {
-	r *Reflector[T]
+	*shared[T]
+	isOlder func(a, b string) bool // of versions
 
-	mu      sync.Mutex    // guards the rest, and comes after Reflector.handingOn
+	mu      sync.Mutex    // guards the rest, and comes after handingOn
 	changed chan struct{} // closed at the next change of the rest; nil if nobody waits for it
 	ended   bool          // Run has ended
-	lists   runLists
-	filled  slot.Set // by lists; it may have slots that are not held
+	told    bool          // Run has handed on a list, or that the server has no such resource
+	exists  bool          // the last of these was a list: slots that come are to be listed
+	filled  slot.Set      // by lists; it may have slots that are not held
 
-	// The running list of slots: wanted are its slots without those that have gone since it began,
-	// changes the versions of the objects that the watch has brought or ended since, by key. cancel
-	// ends it, and is nil between lists.
+	// The running list of slots: wanted are its slots that have not gone since it began, changes
+	// the versions of the objects that the watch has brought or ended since, by key. cancel ends
+	// it, and is nil between lists.
 	wanted  slot.Set
 	changes map[string]string
 	cancel  context.CancelCauseFunc
-	counted int // its objects that health counts; only run uses it
+	count   listCount // only run uses it
 
 	failures int    // of lists of slots, in a row
 	reported uint64 // failures that Merge returns
 	err      error  // the last failure; nil after a list
-	// listDue demands a list of Run: that of slots was older than the reached version.
-	listDue bool
 
-	// newerUntil is the version of a list of slots that the watch has not reached, "" if it has. Until
-	// then newer maps the keys of its objects to their versions, if the cached ones may have none, so
-	// that the queue cannot tell a state from an older one.
+	// newerUntil is the version of a list of slots that the watch has not reached, "" if it has.
+	// Until then newer maps the keys of its objects to their versions, if the cached ones may have
+	// none, so that the queue cannot tell a state from an older one.
 	newerUntil string
 	newer      map[string]string
 }
-
-// runLists says which lists Run has handed on.
-type runLists uint8
-
-const (
-	noList   runLists = iota // none: the first one will have the objects of all slots
-	hasList                  // the objects of slots that come are to be listed
-	isAbsent                 // the server has no such resource
-)
 
 // wakeLocked wakes everything that waits for a change.
 func (f *filling[T]) wakeLocked() {
@@ -100,15 +92,15 @@ func (f *filling[T]) awaitLocked(ctx context.Context) {
 	}
 }
 
-// lackingLocked returns the slots that are held and not filled. The objects of one namespace are in one
-// slot, by namespace.
+// lackingLocked returns the slots that are held and not filled. The objects of one namespace are in
+// one slot, by namespace.
 func (f *filling[T]) lackingLocked() slot.Set {
-	if f.lists != hasList {
+	if !f.exists {
 		return slot.Set{}
 	}
-	lacking := f.r.held().Minus(f.filled)
-	namespace := strings.TrimSuffix(f.r.o.Partition, "/")
-	if namespace != "" && f.r.o.Slots.Key() == slot.Namespace {
+	lacking := f.slots.held().Minus(f.filled)
+	namespace := strings.TrimSuffix(f.o.Partition, "/")
+	if namespace != "" && f.o.Slots.Key() == slot.Namespace {
 		lacking = lacking.And(slot.Of(slot.Namespace.Of("", namespace)))
 	}
 	return lacking
@@ -116,7 +108,7 @@ func (f *filling[T]) lackingLocked() slot.Set {
 
 // lacking returns the number of held slots whose objects are not listed yet.
 func (f *filling[T]) lacking() int {
-	if f.r.o.Slots == nil {
+	if f.o.Slots == nil {
 		return 0
 	}
 	f.mu.Lock()
@@ -124,19 +116,15 @@ func (f *filling[T]) lacking() int {
 	return f.lackingLocked().Len()
 }
 
-// Merge waits until the queue has the objects of slots that were added to the Holding. They are listed
-// beside the watch. Before the first list, which has them too, Merge does not wait. When ctx ends, only
-// the wait ends: the list is made again until it succeeds, the slots have gone or Run has ended.
-// Merge returns a failure that the next list is unlikely to mend, or the eighth in a row.
-func (r *Reflector[T]) Merge(ctx context.Context, slots slot.Set) error {
-	f := &r.filling
+// await is Reflector.Merge.
+func (f *filling[T]) await(ctx context.Context, slots slot.Set) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.wakeLocked() // run does not know of slots that come
 	for reported := f.reported; !f.ended; f.awaitLocked(ctx) {
 		needed := f.lackingLocked()
-		if r.o.Resumes && f.lists == noList {
-			needed = r.held()
+		if f.o.Resumes && !f.told {
+			needed = f.slots.held()
 		}
 		switch {
 		case needed.And(slots).IsEmpty():
@@ -152,14 +140,12 @@ func (r *Reflector[T]) Merge(ctx context.Context, slots slot.Set) error {
 	return nil
 }
 
-// Leave returns when the events that were decoded before are handed on. Those of slots that have gone
-// by now, which these must be, are not handed on afterwards. An error is that of the context.
-func (r *Reflector[T]) Leave(ctx context.Context, slots slot.Set) error {
-	if err := r.handingOn.acquire(ctx); err != nil {
+// leave is Reflector.Leave.
+func (f *filling[T]) leave(ctx context.Context, slots slot.Set) error {
+	if err := f.handingOn.acquire(ctx); err != nil {
 		return err
 	}
-	defer r.handingOn.release()
-	f := &r.filling
+	defer f.handingOn.release()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.filled = f.filled.Minus(slots)
@@ -170,25 +156,19 @@ func (r *Reflector[T]) Leave(ctx context.Context, slots slot.Set) error {
 	return nil
 }
 
-// listed records that Run has handed on a list with the objects of the held slots, or that the server
-// has no such resource: then slots that come need no list.
-func (f *filling[T]) listed(held slot.Set, lists runLists) {
+// listed records that Run has handed on a list with the objects of the held slots, or that the
+// server has no such resource: then slots that come need no list.
+func (f *filling[T]) listed(held slot.Set, exists bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lists, f.filled, f.listDue = lists, held, false
+	f.told, f.exists, f.filled = true, exists, held
+	f.watch.overtaken.Store(false)
 	f.failures, f.err = 0, nil
 	f.newer, f.newerUntil = nil, ""
 	if f.cancel != nil {
 		f.cancel(errNeedless)
 	}
 	f.wakeLocked()
-}
-
-// needsList reports whether a list of Run is demanded.
-func (f *filling[T]) needsList() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.listDue
 }
 
 // hasNewer reports whether a list of slots was handed on that is later than a version.
@@ -199,15 +179,15 @@ func (f *filling[T]) hasNewer(version string) bool {
 	return ok && order < 0
 }
 
-// note notes the changes of a watch, up to a version, for the lists of slots, and returns them without
-// those that a list of slots has overtaken.
+// note notes the changes of a watch, up to a version, for the lists of slots, and returns them
+// without the changes that a list of slots has overtaken.
 func (f *filling[T]) note(changes []delta.Event[T], version string) []delta.Event[T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.newer != nil {
 		changes = slices.DeleteFunc(changes, func(e delta.Event[T]) bool {
 			newer, ok := f.newer[e.Key]
-			return ok && f.r.history.isOlder(e.Version, newer)
+			return ok && f.isOlder(e.Version, newer)
 		})
 	}
 	if order, ok := delta.CompareDecimal(version, f.newerUntil); ok && order >= 0 {
@@ -225,7 +205,7 @@ func (f *filling[T]) note(changes []delta.Event[T], version string) []delta.Even
 func (f *filling[T]) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	f.r.o.Go(func() {
+	f.o.Go(func() {
 		defer close(ended)
 		f.run(ctx)
 	})
@@ -253,24 +233,12 @@ func (f *filling[T]) run(ctx context.Context) {
 	}
 }
 
-// sleep waits, or returns why ctx has ended.
-func sleep(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
-}
-
 // begin waits for slots that are lacking, and returns them with the context of their list.
 func (f *filling[T]) begin(ctx context.Context) (running context.Context, slots slot.Set) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for ; ctx.Err() == nil; f.awaitLocked(ctx) {
-		if slots = f.lackingLocked(); !slots.IsEmpty() && !f.listDue {
+		if slots = f.lackingLocked(); !slots.IsEmpty() && !f.watch.overtaken.Load() {
 			running, f.cancel = context.WithCancelCause(ctx)
 			f.wanted, f.changes = slots, map[string]string{}
 			return running, slots
@@ -292,16 +260,137 @@ func (f *filling[T]) finish(running context.Context, err error) (wait time.Durat
 	case err == nil:
 		f.failures, f.err = 0, nil
 	case errors.Is(err, errOlderList):
-		f.err, f.listDue = err, true
-		f.r.noteError(err)
-		f.r.endWatch(errOlderList)
+		f.err = err
+		f.watch.overtaken.Store(true)
+		f.recorder.noteError(err)
+		f.watch.end(errOlderList)
 	default:
 		end := classify(err, false)
 		if f.failures++; !end.transient || end.silent || f.failures >= pageTries {
 			f.reported++
 		}
-		wait, f.err = f.r.waitAfter(err, end, f.failures)
-		f.r.recorder.slotsFailed(f.failures, f.err, time.Now().Add(wait))
+		wait, f.err = waitAfter(f.o.Backoff, err, end, f.failures)
+		f.recorder.slotsFailed(f.failures, f.err, time.Now().Add(wait))
 	}
 	return wait
+}
+
+// fill lists the objects of slots, and hands on the ones that are still wanted then. The slots were
+// held before it began, and the list is consistent: so each change is in the list or comes with the
+// watch.
+func (f *filling[T]) fill(ctx context.Context, slots slot.Set) error {
+	if err := f.handingOn.acquire(ctx); err != nil {
+		return err
+	}
+	f.handingOn.release() // from now on, changes has all that the watch brings
+	f.watch.endOutdated()
+	items, version, err := f.list(ctx, slots)
+	if err != nil {
+		return err
+	}
+	if err := f.handingOn.acquire(ctx); err != nil {
+		return err
+	}
+	defer f.handingOn.release()
+	if items = f.stillWanted(items); len(items) > 0 {
+		if err := f.queue.Push(ctx, f.o.Partition, "", items); err != nil {
+			return err
+		}
+	}
+	f.handedOn(items, version)
+	return nil
+}
+
+// list reads a list of slots to its end.
+func (f *filling[T]) list(
+	ctx context.Context, slots slot.Set,
+) (items []delta.Event[T], version string, err error) {
+	reached, key := f.recorder.snapshot().Version, f.o.Slots.Key()
+	wanted := func(uid, namespace string) bool { return key.In(slots, uid, namespace) }
+	o := source.ListOptions{
+		Limit: f.o.PageSize, ShardSelector: f.slots.selectionOf(slots).selector, Selects: wanted,
+	}
+	pages := f.requests.pages(ctx, f.o.Beside, o)
+	defer func() { pages.end(err, len(items)) }()
+	defer f.count.set(0)
+	for ; !pages.last; f.count.set(len(items)) {
+		page, err := pages.next()
+		if err != nil {
+			switch end := classify(err, false); pages.fateOf(end) {
+			case listUnpaged:
+				f.recorder.noteError(err)
+				pages.end(err, len(items))
+				o.Limit = 0
+				pages, items = f.requests.pages(ctx, f.o.Beside, o), nil
+			case pageAgain:
+				if err := f.awaitPage(ctx, err, end, pages.failures); err != nil {
+					return items, "", err
+				}
+			default:
+				return items, "", err
+			}
+			continue
+		}
+		if order, ok := delta.CompareDecimal(pages.version, reached); ok && order < 0 {
+			return items, "", fmt.Errorf("%w: %s, and %s", errOlderList, pages.version, reached)
+		}
+		for _, item := range page.Items {
+			if item.Err != nil && !item.IsUndecodable() || wanted(item.UID, slot.NamespaceOf(item.Key)) {
+				items = f.appendListed(items, item)
+			}
+		}
+	}
+	return items, pages.version, nil
+}
+
+// awaitPage waits before a page that has failed is asked for again.
+func (f *filling[T]) awaitPage(ctx context.Context, err error, end ending, failures int) error {
+	wait, err := waitAfter(f.o.Backoff, err, end, failures)
+	f.recorder.noteError(err)
+	f.mu.Lock()
+	f.err = err
+	f.mu.Unlock()
+	return sleep(ctx, wait)
+}
+
+// appendListed appends a listed object, unless it does not belong to the collection.
+func (f *filling[T]) appendListed(to []delta.Event[T], item source.Item[T]) []delta.Event[T] {
+	e, ok := f.objects.use(delta.Merged, item)
+	if !ok {
+		return to
+	}
+	if f.o.Share != nil && !e.Unusable {
+		e.Object = f.o.Share(e.Object)
+	}
+	return append(to, e)
+}
+
+// stillWanted returns the listed objects of slots that are still wanted, without the ones that the
+// watch has brought in the same state or a later one, or has ended.
+func (f *filling[T]) stillWanted(items []delta.Event[T]) []delta.Event[T] {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key, wanted := f.o.Slots.Key(), f.wanted.And(f.slots.held())
+	return slices.DeleteFunc(items, func(e delta.Event[T]) bool {
+		later, changed := f.changes[e.Key]
+		return changed && !f.isOlder(later, e.Version) ||
+			!key.In(wanted, e.UID, slot.NamespaceOf(e.Key))
+	})
+}
+
+// handedOn records that the objects of a list of slots were handed on.
+func (f *filling[T]) handedOn(items []delta.Event[T], version string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.filled = f.filled.Union(f.wanted)
+	f.newerUntil = version
+	if f.o.Transform == nil {
+		return // the cached objects have their versions
+	}
+	if f.newer == nil {
+		f.newer = make(map[string]string, len(items))
+	}
+	for _, e := range items {
+		f.newer[e.Key] = e.Version
+	}
 }

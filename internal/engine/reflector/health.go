@@ -121,17 +121,18 @@ func (r *healthRecorder) failed(state health.State, err error, retryAt time.Time
 // times in a row. It logs the first failure, and then one at every heartbeat.
 func (r *healthRecorder) slotsFailed(failures int, err error, retryAt time.Time) {
 	now := time.Now()
-	err = source.Bound(err)
-	r.change(func(h *health.Watch) { h.LastError, h.LastErrorAt = err, now })
+	r.noteError(err)
 	if failures == 1 || now.Sub(r.slotsLoggedAt) >= heartbeat {
 		r.slotsLoggedAt = now
-		r.log.Log(context.Background(), r.level, "the objects of slots that have come could not be listed",
-			"error", err, "retryIn", retryAt.Sub(now).Round(time.Millisecond))
+		r.log.Log(context.Background(), r.level,
+			"the objects of slots that have come could not be listed",
+			"error", source.Bound(err), "retryIn", retryAt.Sub(now).Round(time.Millisecond))
 	}
 }
 
-// recovered logs the end of failures that were logged. Of a watch, the first event is the proof that it
-// works, which a quiet collection receives much later: the failures ended when the watch began.
+// recovered logs the end of failures that were logged. Of a watch, the first event is the proof
+// that it works, which a quiet collection receives much later: the failures ended when the watch
+// began.
 func (r *healthRecorder) recovered() {
 	if r.loggedState == "" {
 		return
@@ -142,4 +143,23 @@ func (r *healthRecorder) recovered() {
 	}
 	r.log.Info("list and watch recovered", "after", until.Sub(r.failingSince).Round(time.Millisecond))
 	r.loggedState = ""
+}
+
+// noteError records an error that is answered at once.
+func (r *healthRecorder) noteError(err error) {
+	err = source.Bound(err) // not every source bounds its errors
+	r.change(func(h *health.Watch) { h.LastError, h.LastErrorAt = err, time.Now() })
+}
+
+// listCount is the number of objects of a list that health counts. A list of slots has its own,
+// beside a list of Run.
+type listCount struct {
+	recorder *healthRecorder
+	n        int
+}
+
+// set sets the number.
+func (c *listCount) set(n int) {
+	c.recorder.change(func(h *health.Watch) { h.Listed += n - c.n })
+	c.n = n
 }

@@ -14,48 +14,47 @@ import (
 type Options[T any] struct {
 	// Name names the collection in logs and errors, for example "pods.v1".
 	Name string
-	// Partition is the partition of the queue that this reflector fills: the prefix of the keys
-	// of its objects.
+	// Partition is the partition of the queue that this reflector fills: the prefix of the keys of
+	// its objects.
 	Partition string
-	// Accept returns why an object does not belong to the collection, or nil. For a deleted
-	// object it may use only fields that cannot change. nil accepts all objects.
+	// Accept returns why an object does not belong to the collection, or nil. For a deleted object
+	// it may use only fields that cannot change. nil accepts all objects.
 	Accept func(item source.Item[T], deleted bool) error
-	// Slots are those of which the objects are wanted; nil wants all objects.
+	// Slots are the slots whose objects are wanted; nil wants all objects.
 	Slots *slot.Holding
-	// Beside is the source of the lists of slots that come, beside the watch; nil is that of the
-	// reflector.
+	// Beside is the source of the lists of slots that come, beside the watch; nil is the source of
+	// the reflector.
 	Beside source.Source[T]
-	// Resumes reports whether an earlier reflector has listed the partition: then Merge waits for the
-	// first list of this one.
+	// Resumes reports whether an earlier reflector has listed the partition: then Merge waits for
+	// the first list of this one.
 	Resumes bool
 	// Go starts the goroutine of these lists, which calls the functions of the options; nil is a go
 	// statement. Run waits for it.
 	Go func(func())
-	// Transform replaces an object before it is handed on; nil leaves it. An error, a panic
-	// and a nil result leave the cached state as it is. With Slots, it is called by two goroutines.
+	// Transform replaces an object before it is handed on; nil leaves it. An error, a panic and a
+	// nil result leave the cached state as it is. With Slots, it is called by two goroutines.
 	Transform func(T) (T, error)
-	// AfterTransform replaces the result of Transform, or the object if there is no Transform.
-	// The result is not nil. received is the item of the source; Transform may have written
-	// to its object. An error is treated as one of Transform. nil leaves the result.
+	// AfterTransform replaces the result of Transform, or the object if there is no Transform. The
+	// result is not nil. received is the item of the source; Transform may have written to its
+	// object. An error is treated as one of Transform. nil leaves the result.
 	AfterTransform func(received source.Item[T], made T) (T, error)
 	// Share replaces an object of a list by an equal one; nil leaves it.
 	Share func(T) T
-	// Known returns the cached object of a key with its version and UID. It must not keep the
-	// key, which is valid during the call only. nil knows no object: lists decode everything.
+	// Known returns the cached object of a key with its version and UID. It must not keep the key,
+	// which is valid during the call only. nil knows no object: lists decode everything.
 	Known func(key string) (obj T, version, uid string, ok bool)
-	// Compare orders the versions of events as [delta.Options].Compare orders those of objects;
+	// Compare orders the versions of events as [delta.Options].Compare orders versions of objects;
 	// nil means delta.CompareDecimal. Events whose versions it cannot compare are handed on.
 	Compare func(a, b string) (order int, ok bool)
 	// Transport tunes lists and watches, as far as informers do.
 	source.Transport
 	// Logger receives a line per change of state; nil discards them.
 	Logger *slog.Logger
-	// OnChange is called after every change of state, from Run's goroutine. It
-	// must not block.
+	// OnChange is called after every change of state, from Run's goroutine. It must not block.
 	OnChange func()
 	// OnFailure is called with every failure and the step that it ended, from Run's goroutine,
-	// before the wait that follows. It must not block. With it, Logger receives failures at
-	// level Info instead of Warn.
+	// before the wait that follows. It must not block. With it, Logger receives failures at level
+	// Info instead of Warn.
 	OnFailure func(ended Step, err error)
 	// OnRewind is called when the list that begins the new history of a server which went back was
 	// handed on, from Run's goroutine. It must not block.
@@ -75,15 +74,11 @@ type Step string
 
 // The steps.
 const (
-	// StreamedList is a list read as the beginning of a watch.
-	StreamedList Step = "streamed list"
-	// PagedList is a list read in pages.
-	PagedList Step = "list"
-	// OpenWatch is a watch that the server did not begin, or the check of its version
-	// before that.
+	StreamedList Step = "streamed list" // a list read as the beginning of a watch
+	PagedList    Step = "list"          // a list read in pages
+	RunningWatch Step = "watch"         // a watch that had begun
+	// OpenWatch is a watch that the server did not begin, or the check of its version before that.
 	OpenWatch Step = "opening the watch"
-	// RunningWatch is a watch that had begun.
-	RunningWatch Step = "watch"
 )
 
 func (o Options[T]) withDefaults() Options[T] {

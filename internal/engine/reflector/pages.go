@@ -2,25 +2,138 @@ package reflector
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
 
-// pageTries is the number of times in a row that a failed page is asked for again. With the
-// default backoff that takes two minutes; continue tokens live for five to ten.
+// paging reads the collection page by page. Out of it lead:
+//
+//	the last page                          → opening
+//	the continue token has expired         → paging, without a limit
+//	pages that have no end                 → paging, without a limit
+//	a later page fails and may succeed     → backingOff, then the same page
+//	any other error                        → backingOff, then a list
+//	any error of a list that is demanded   → backingOff, then a watch from the last version
+type paging[T any] struct {
+	*Reflector[T]
+	limit        int64 // objects per page, 0 for no limit
+	afterSilence bool  // a streamed list has just fallen silent
+	demanded     bool  // by CatchUp, in the place of a watch that may go on
+
+	running *list[T] // nil until the list begins
+	pages   *pageReader[T]
+}
+
+// close ends the span of a list that is given up, as Run ends.
+func (s *paging[T]) close() {
+	if s.running != nil {
+		s.pages.end(context.Canceled, s.running.staged.len())
+	}
+}
+
+// begin begins the list.
+func (s *paging[T]) begin(ctx context.Context) {
+	s.running = s.beginList(ctx)
+	o := source.ListOptions{
+		Limit: s.limit, Selects: s.slots.selects(), ShardSelector: s.running.asked.selector,
+		IsCached: s.running.isCachedUnlessRewound(s.running.isCached),
+	}
+	if !s.listed && !s.history.overtaken && !s.o.ConsistentFirstList {
+		o.Version = "0"
+	}
+	s.pages = s.requests.pages(ctx, s.requests.source, o)
+}
+
+// step asks for page after page.
+func (s *paging[T]) step(ctx context.Context) state[T] {
+	if s.running == nil {
+		s.begin(ctx)
+	}
+	s.recorder.enter(health.StateListing)
+	for !s.pages.last {
+		if err := s.stagePage(); err != nil {
+			return s.failed(ctx, err)
+		}
+	}
+	return s.complete(ctx)
+}
+
+// stagePage stages one page. A page that fails leaves nothing staged.
+func (s *paging[T]) stagePage() error {
+	staged := &s.running.staged
+	cached := len(staged.cached)
+	page, err := s.pages.next()
+	if err != nil {
+		staged.cached = staged.cached[:cached]
+		return err
+	}
+	for _, item := range page.Items {
+		s.running.stage(item)
+	}
+	s.server.lastContact = time.Now()
+	s.count.set(staged.len())
+	return nil
+}
+
+// failed returns the state that follows a page that failed.
+func (s *paging[T]) failed(ctx context.Context, err error) state[T] {
+	end := classify(err, false)
+	if end.cause == endless {
+		err = fmt.Errorf("list %s: %w", s.o.Name, err)
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	fate := s.pages.fateOf(end)
+	if fate == pageAgain && !s.demanded {
+		s.report(ctx, PagedList, err)
+		return s.retryAfter(err, end, s.pages.failures, s)
+	}
+	s.pages.end(err, s.running.staged.len())
+	s.count.set(0)
+	if fate == listUnpaged {
+		s.recorder.noteError(err)
+		return &paging[T]{Reflector: s.Reflector, afterSilence: s.afterSilence, demanded: s.demanded}
+	}
+	s.report(ctx, PagedList, err)
+	if s.demanded {
+		return s.retry(ctx, err, s.resume())
+	}
+	return s.retry(ctx, err, s.list())
+}
+
+// complete hands on the list.
+func (s *paging[T]) complete(ctx context.Context) state[T] {
+	objects := s.running.staged.len() // handOn takes them
+	err := s.running.handOn(ctx, s.pages.version, s.pages.o.Version == "")
+	s.pages.end(err, objects)
+	if err != nil {
+		return s.listAgain(ctx, PagedList, err)
+	}
+	s.server.failedStreams = 0
+	if s.afterSilence {
+		s.server.silentStreams++
+	}
+	return &opening[T]{Reflector: s.Reflector, afterList: true}
+}
+
+// pageTries is the number of times in a row that a failed page is asked for again. With the default
+// backoff that takes two minutes; continue tokens live for five to ten.
 const pageTries = 8
 
-// pageReader reads a list in pages, whatever asks for it: a first list, a relist, or slots that come.
+// pageReader reads a list in pages, whatever asks for it: a first list, a relist, or slots that
+// come.
 type pageReader[T any] struct {
-	r      *Reflector[T]
-	ctx    context.Context // of the list
-	source source.Source[T]
-	o      source.ListOptions // of every page, but for the token
-	span   span               // of all pages
-	pages  pages              // where the list is
+	requests *requests[T]
+	source   source.Source[T]
+	o        source.ListOptions // of every page, but for the token
+	span     span               // of all pages
+	pages    pages              // where the list is
 
 	version  string // of the first page
 	read     int    // pages
@@ -28,18 +141,10 @@ type pageReader[T any] struct {
 	failures int    // of the present page, in a row
 }
 
-// readPages counts a list and returns the reader of its pages.
-func (r *Reflector[T]) readPages(
-	ctx context.Context, src source.Source[T], o source.ListOptions,
-) *pageReader[T] {
-	r.recorder.change(func(h *health.Watch) { h.Lists++ })
-	return &pageReader[T]{r: r, ctx: ctx, source: src, o: o, span: r.startSpan(ctx, "list")}
-}
-
-// next reads the next page. The version of the list is that of its first page, so that a watch from
-// there brings every change that was made while the others were read.
+// next reads the next page. The version of the list is the one of its first page, so that a watch
+// from there brings every change that was made while the others were read.
 func (p *pageReader[T]) next() (source.Page[T], error) {
-	p.pages.begin()
+	p.pages.first, p.pages.repeated = "", false
 	o := p.o
 	o.Continue, o.Selects = p.pages.token, p.pages.noting(o.Selects)
 	if isCached := o.IsCached; isCached != nil {
@@ -48,7 +153,7 @@ func (p *pageReader[T]) next() (source.Page[T], error) {
 			return isCached(key, version, uid)
 		}
 	}
-	page, err := p.r.listPage(p.span.ctx, p.source, o)
+	page, err := p.requests.page(p.span.ctx, p.source, o)
 	if err != nil {
 		return page, err
 	}
@@ -91,15 +196,6 @@ func (p *pageReader[T]) fateOf(end ending) fate {
 	return listFails
 }
 
-// unpaged ends the list for an error, after some objects, and returns a reader that begins it anew in
-// one page.
-func (p *pageReader[T]) unpaged(err error, objects int) *pageReader[T] {
-	p.end(err, objects)
-	o := p.o
-	o.Limit = 0
-	return p.r.readPages(p.ctx, p.source, o)
-}
-
 // end ends the span of the list.
 func (p *pageReader[T]) end(err error, objects int) {
 	p.span.end(err, slog.String("version", p.version), slog.Int("pages", p.read),
@@ -137,9 +233,6 @@ type pages struct {
 	seenToken, seenObject string
 }
 
-// begin is called before each request for a page.
-func (p *pages) begin() { p.first, p.repeated = "", false }
-
 // note notes an object of the page by its key, or by its UID.
 func (p *pages) note(object string) {
 	if object == "" {
@@ -151,8 +244,8 @@ func (p *pages) note(object string) {
 	}
 }
 
-// noting returns selects, and notes the objects that it is called with: a page whose objects are not
-// wanted is not empty.
+// noting returns selects, and notes the objects that it is called with: a page whose objects are
+// not wanted is not empty.
 func (p *pages) noting(selects source.Selects) source.Selects {
 	if selects == nil {
 		return nil

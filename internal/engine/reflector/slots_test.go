@@ -156,7 +156,7 @@ func TestS7_AListThatIsNotNarrowed(t *testing.T) {
 			s.shards = false
 			s.mu.Unlock()
 			// After the list, as the watch may have begun before it.
-			if _, err := r.listPage(context.Background(), l, source.ListOptions{ShardSelector: "any"}); err != nil {
+			if _, err := r.requests.page(context.Background(), l, source.ListOptions{ShardSelector: "any"}); err != nil {
 				t.Error(err)
 			}
 			l.pages = []answer{page("", "6", "+bb@2", "")}

@@ -5,10 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"time"
 
-	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/engine/tape"
 	"github.com/tidings-go/tidings/source"
 )
@@ -16,17 +14,17 @@ import (
 const (
 	// grace is the time by which a watch may outlast its timeout.
 	grace = 30 * time.Second
-	// quietPeriods is how many times the longest wait between two bookmarks a watch may be
-	// quiet: of its own, or of an earlier watch while it has not had two. API servers send
-	// bookmarks about once a minute, with a quarter of jitter: a healthy watch is closed only if
-	// three in a row are missing.
+	// quietPeriods is how many times the longest wait between two bookmarks a watch may be quiet:
+	// of its own, or of an earlier watch while it has not had two. API servers send bookmarks about
+	// once a minute, with a quarter of jitter: a healthy watch is closed only if three in a row are
+	// missing.
 	quietPeriods = 4
-	// leastQuiet is the least time that a watch may be quiet, for servers and proxies that
-	// send a few bookmarks close together.
+	// leastQuiet is the least time that a watch may be quiet, for servers and proxies that send a
+	// few bookmarks close together.
 	leastQuiet = 30 * time.Second
-	// leastQuietFirst is the least time that a watch may be quiet before it has had two bookmarks. Of
-	// several servers, one that lags sends none to a watch from a version that it does not have, and
-	// some may send no bookmark at all.
+	// leastQuietFirst is the least time that a watch may be quiet before it has had two bookmarks.
+	// Of several servers, one that lags sends none to a watch from a version that it does not have,
+	// and some may send no bookmark at all.
 	leastQuietFirst = 4 * time.Minute
 )
 
@@ -39,8 +37,8 @@ var (
 		"bookmarks: its connection is taken for dead", quietPeriods))
 )
 
-// tornError is why the reflector ended a watch that it tears. A replay ends a watch with the text of
-// such an error and tape.ErrTorn.
+// tornError is why the reflector ended a watch that it tears. A replay ends a watch with the text
+// of such an error and tape.ErrTorn.
 type tornError string
 
 func (e tornError) Error() string      { return string(e) }
@@ -93,7 +91,7 @@ type stream[T any] struct {
 
 	asked      selection            // of the watch
 	at         string               // the version of the last event, or that at which the watch began
-	behind     bool                 // the watch resumed before the reached version and has not passed it
+	behind     bool                 // it resumed before the reached version and has not passed that
 	progressed bool                 // it brought something
 	moved      bool                 // it brought something new
 	replays    map[recentEvent]bool // events that were handed on before it began
@@ -106,59 +104,13 @@ type stream[T any] struct {
 	earlier  time.Duration // between two bookmarks of earlier watches
 }
 
-// open begins a watch.
-func (r *Reflector[T]) open(
-	ctx context.Context, o source.WatchOptions, asked selection,
-) (*stream[T], error) {
-	o.Timeout = sum(r.o.WatchTimeout, rand.N(r.o.WatchTimeout))
-	o.ShardSelector = asked.selector
-	s := &stream[T]{
-		name: r.o.Name, asked: asked, at: o.Version, opening: true, listing: o.SendInitialEvents,
-		earlier: r.server.betweenBookmarks,
-	}
-	if r.history.absent.key != "" && !s.listing { // its end in order leads to the next check
-		o.Timeout = min(o.Timeout, leastQuietFirst+time.Second+rand.N(time.Minute))
-		s.earlier = 0
-	}
-	run := ctx
-	if !s.listing {
-		s.span = r.startSpan(ctx, "watch", slog.String("version", o.Version))
-		ctx = s.span.ctx
-	}
-	ctx, s.end = context.WithTimeoutCause(ctx, sum(o.Timeout, grace), errOutlived)
-	s.ctx, s.cancel = context.WithCancelCause(ctx)
-	s.idle.cancel = s.cancel
-	s.idle.set(r.o.MaxSilence, silence(r.o.MaxSilence))
-	o.OnActivity = s.active
-	s.behind = !s.listing && o.Version != r.history.version
-	r.recorder.change(func(h *health.Watch) {
-		h.Watches++
-		h.Sharded = o.ShardSelector != ""
-	})
-	var err error
-	s.Stream, err = r.source.Watch(s.ctx, o)
-	s.opened = time.Now() // after Watch: a client may have tried for long
-	if err != nil {
-		err = s.causeOf(err)
-		r.noteSharding(o.ShardSelector, true, err)
-		s.free()
-		s.endSpan(run, err, false)
-		return nil, err
-	}
-	s.opening = false
-	if !s.listing {
-		s.limitQuiet()
-	}
-	return s, nil
-}
-
 // close ends the watch. It may be called more than once.
 func (s *stream[T]) close() {
 	if s != nil && s.Stream != nil {
 		s.Close() //nolint:errcheck // the stream is over in any case
 		s.Stream = nil
 		s.free()
-		s.span.end(nil, slog.String("end", endings[stopped]), slog.Int("events", s.events))
+		s.span.end(nil, slog.String("end", string(stopped)), slog.Int("events", s.events))
 	}
 }
 
@@ -173,12 +125,6 @@ func (s *stream[T]) active() {
 	if s != nil && (s.opening || s.listing) {
 		s.idle.restart()
 	}
-}
-
-// endList makes the timer that of the watch.
-func (s *stream[T]) endList() {
-	s.listing = false
-	s.limitQuiet()
 }
 
 // limitQuiet sets the time that a watch may be quiet, if the wait between two bookmarks is known.
@@ -229,7 +175,7 @@ func (s *stream[T]) noteBookmark() {
 // causeOf returns why the reflector ended the watch, or err if it did not.
 func (s *stream[T]) causeOf(err error) error {
 	switch cause := context.Cause(s.ctx); {
-	case isTorn(cause) || errors.Is(cause, errSlotsCame):
+	case errors.Is(cause, tape.ErrTorn) || errors.Is(cause, errSlotsCame):
 		return cause
 	case errors.Is(cause, source.ErrSilent) && !errors.Is(err, source.ErrSilent):
 		// Not every source returns the cause.
@@ -237,4 +183,20 @@ func (s *stream[T]) causeOf(err error) error {
 	default:
 		return err
 	}
+}
+
+// endSpan ends the span of the watch. A watch that the server ended in good order, one that slots
+// have outgrown, and one that ended with Run, have no error.
+func (s *stream[T]) endSpan(ctx context.Context, err error, begun bool) {
+	if s == nil || s.span.open == nil {
+		return
+	}
+	c := classify(err, begun).cause
+	if ctx.Err() != nil {
+		c = stopped
+	}
+	if c == stopped || c == outgrown || c == finished {
+		err = nil
+	}
+	s.span.end(err, slog.String("end", string(c)), slog.Int("events", s.events))
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -23,9 +22,9 @@ var errStreamIncomplete = errors.New("the streamed list ended before it was comp
 //	any other error                      → backingOff, then a list
 type streaming[T any] struct {
 	*Reflector[T]
-	staged *staged[T]
-	stream *stream[T] // nil until it is open
-	span   span       // of the list
+	running *list[T]
+	stream  *stream[T] // nil until it is open
+	span    span       // of the list
 }
 
 func (s *streaming[T]) close() {
@@ -40,15 +39,14 @@ func (s *streaming[T]) endSpan(err error, version string, objects int) {
 }
 
 func (s *streaming[T]) step(ctx context.Context) state[T] {
-	s.staged = s.beginList(ctx)
-	s.recorder.change(func(h *health.Watch) { h.Lists++ })
-	s.span = s.startSpan(ctx, "list")
+	s.running = s.beginList(ctx)
+	s.span = s.requests.startList(ctx)
 	var err error
-	s.stream, err = s.open(s.span.ctx, source.WatchOptions{
+	s.stream, err = s.requests.watch(s.span.ctx, source.WatchOptions{
 		SendInitialEvents: true,
-		Selects:           s.selects(),
-		IsCached:          s.unlessRewound(s.isCached),
-	}, s.staged.asked)
+		Selects:           s.slots.selects(),
+		IsCached:          s.running.isCachedUnlessRewound(s.isCached),
+	}, s.running.asked, s.server.betweenBookmarks)
 	if errors.Is(err, source.ErrStreamedListRefused) {
 		s.server.noStreams = true
 		s.endSpan(err, "", 0)
@@ -74,51 +72,52 @@ func (s *streaming[T]) step(ctx context.Context) state[T] {
 			}
 			s.stageEvent(event)
 		}
-		s.countListed(s.staged.len())
+		s.count.set(s.running.staged.len())
 	}
 }
 
 // isCached is asked by the source before it decodes an object.
 func (s *streaming[T]) isCached(key, version, uid string) bool {
-	if !s.stageCached(s.staged, key, version, uid) {
+	if !s.running.isCached(key, version, uid) {
 		return false
 	}
 	s.stream.active()
-	s.staged.bound()
+	s.running.staged.bound()
 	return true
 }
 
-// stageEvent stages an event of the list. Servers send only Added events before its end, but
-// the protocol allows a change in between.
+// stageEvent stages an event of the list. Servers send only Added events before its end, but the
+// protocol allows a change in between.
 func (s *streaming[T]) stageEvent(event source.Event[T]) {
 	if event.Unselected {
 		return
 	}
 	leaves := event.Type == source.Deleted
 	if event.Type == source.Added || event.Type == source.Modified {
-		accepted := s.stage(s.staged, event.Item)
+		accepted := s.running.stage(event.Item)
 		leaves = event.Type == source.Modified && !accepted && event.Err == nil
-		s.staged.bound()
+		s.running.staged.bound()
 	}
 	if leaves {
-		s.staged.remove(event.Key)
+		s.running.remove(event.Key)
 	}
 }
 
-// complete hands on the list. The same stream goes on as the watch; rest came with the end of
-// the list, in a slice that the hand-over does not touch.
+// complete hands on the list. The same stream goes on as the watch; rest came with the end of the
+// list, in a slice that the hand-over does not touch.
 func (s *streaming[T]) complete(
 	ctx context.Context, version string, rest []source.Event[T],
 ) state[T] {
-	objects := s.staged.len() // endList takes them
-	err := s.endList(ctx, s.staged, version, true)
+	objects := s.running.staged.len() // handOn takes them
+	err := s.running.handOn(ctx, version, true)
 	s.endSpan(err, version, objects)
 	if err != nil {
 		s.close()
 		return s.listAgain(ctx, StreamedList, err)
 	}
-	s.stream.endList()
-	s.stream.span = s.startSpan(ctx, "watch", slog.String("version", version))
+	s.stream.listing = false
+	s.stream.limitQuiet()
+	s.stream.span = s.requests.startSpan(ctx, "watch", slog.String("version", version))
 	s.stream.events = len(rest)
 	s.stream.at, s.stream.progressed, s.stream.moved = version, true, true
 	s.server.failedStreams, s.server.silentStreams = 0, 0
@@ -127,18 +126,18 @@ func (s *streaming[T]) complete(
 
 // failed returns the state that follows a streamed list that failed.
 func (s *streaming[T]) failed(ctx context.Context, err error) state[T] {
-	s.endSpan(err, "", s.staged.len())
+	s.endSpan(err, "", s.running.staged.len())
 	s.close()
-	s.countListed(0)
+	s.count.set(0)
 	s.report(ctx, StreamedList, err)
 	end := classify(err, false)
 	switch {
 	case ctx.Err() != nil:
 		return nil
 	case end.silent:
-		s.noteError(err)
-		s.recorder.log.Log(ctx, s.recorder.level, "a streamed list was silent; the collection is listed in pages",
-			"error", source.Bound(err))
+		s.recorder.noteError(err)
+		s.recorder.log.Log(ctx, s.recorder.level,
+			"a streamed list was silent; the collection is listed in pages", "error", source.Bound(err))
 		return &paging[T]{Reflector: s.Reflector, limit: s.o.PageSize, afterSilence: true}
 	case s.o.PagesAfterFailure && !end.unready:
 		return &paging[T]{Reflector: s.Reflector, limit: s.o.PageSize}

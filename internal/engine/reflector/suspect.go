@@ -3,14 +3,11 @@ package reflector
 import (
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tidings-go/tidings/internal/engine/delta"
 )
-
-// errSuspected is a watch that was ended by SuspectWatch.
-var errSuspected = tornError("the server has shown another state than its watch, " +
-	"which may be that of a server that lags: the watch is begun anew")
 
 const (
 	// leastWatched is the least age of a watch that SuspectWatch ends.
@@ -21,11 +18,112 @@ const (
 	leastListed = 10 * time.Second
 )
 
-// errMistrusted means that a new watch has not shown what reads have shown. The server may have been set
-// back, so that it never does.
-var errMistrusted = errors.New("two watches in a row have not brought a state that the server has shown")
+var (
+	// errSuspected is a watch that was ended by SuspectWatch.
+	errSuspected = tornError("the server has shown another state than its watch, " +
+		"which may be that of a server that lags: the watch is begun anew")
+	// errListDue ends a watch in whose place the collection is listed.
+	errListDue = tornError("the collection is listed, up to a version that no event may tell of")
+	// errMistrusted means that a new watch has not shown what reads have shown. The server may have
+	// been set back, so that it never does.
+	errMistrusted = errors.New(
+		"two watches in a row have not brought a state that the server has shown")
+)
 
-// mistrust counts the watches in a row that SuspectWatch has ended.
+// watchControl ends the running watch for reasons that others than its reader find. Any goroutine
+// may use it.
+type watchControl[T any] struct {
+	*shared[T]
+	running   atomic.Pointer[stream[T]]  // the running watch, or the last one
+	suspected atomic.Pointer[lastChange] // a read has shown an older state of it; nil for none
+	demand    demand
+	// overtaken demands a list: the list of slots was older than the reached version. It is written
+	// under filling.mu.
+	overtaken atomic.Bool
+}
+
+// end ends the running watch.
+func (c *watchControl[T]) end(cause error) {
+	if watch := c.running.Load(); watch != nil {
+		watch.cancel(cause)
+	}
+}
+
+// endOutdated ends the running watch if a list is due, or if the watch does not select slots that
+// are held, so that it is begun anew from its last version. Such a watch hands on nothing more in
+// any case: see push.
+func (c *watchControl[T]) endOutdated() {
+	watch := c.running.Load()
+	switch {
+	case watch == nil:
+	case c.overtaken.Load():
+		watch.cancel(errOlderList)
+	case c.isListDue():
+		watch.cancel(errListDue)
+	case !watch.asked.covers(c.slots.held()):
+		watch.cancel(errSlotsCame)
+	}
+}
+
+// isListDue reports whether CatchUp demands a list.
+func (c *watchControl[T]) isListDue() bool {
+	return c.demand.isAfter(c.recorder.snapshot().Version)
+}
+
+// suspect is Reflector.SuspectWatch.
+func (c *watchControl[T]) suspect(key, version, uid string) {
+	if version != "" {
+		change := lastChange{key: key, version: version, uid: uid}
+		if uid == "" {
+			change = lastChange{version: version}
+		}
+		c.suspected.Store(&change)
+	}
+	if watch := c.running.Load(); watch != nil && time.Since(watch.opened) >= leastWatched {
+		watch.cancel(errSuspected)
+	}
+}
+
+// noteChange drops the suspicion of an object that has changed or ended since.
+func (c *watchControl[T]) noteChange(key string) {
+	if older := c.suspected.Load(); older != nil && older.key == key {
+		c.suspected.CompareAndSwap(older, nil)
+	}
+}
+
+// demand is a version that a list is to reach.
+type demand struct {
+	mu      sync.Mutex // guards the rest
+	version string     // "" without a demand
+	last    time.Time
+}
+
+// ask demands a list, unless one was demanded a moment ago.
+func (d *demand) ask(version string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if time.Since(d.last) >= leastListed {
+		d.version, d.last = version, time.Now()
+	}
+}
+
+// isAfter reports whether the demanded version is after the reached one.
+func (d *demand) isAfter(reached string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	order, ok := delta.CompareDecimal(reached, d.version)
+	return ok && order < 0
+}
+
+// meet is called when a list begins.
+func (d *demand) meet() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.version = ""
+}
+
+// mistrust counts the watches in a row that SuspectWatch has ended. Only the goroutine of Run uses
+// it.
 type mistrust struct {
 	watches int
 	listed  time.Time // because of them
@@ -44,75 +142,4 @@ func (m *mistrust) demandsList() bool {
 	}
 	*m = mistrust{listed: time.Now()}
 	return true
-}
-
-// SuspectWatch reports that a consistent read has shown another state of the object of a key than
-// the watch has brought. The watch ends, unless it began less than half a minute ago, and is begun
-// anew: with several servers, maybe at one that does not lag. If the read has shown a state before
-// version, which was cached before the read, the server may have been set back, and is checked
-// before the next watch, or while the watch goes on once it has brought a bookmark. Without a uid, the
-// version of the collection is before version, which was reached before the read. version and uid are
-// "" otherwise. When the next watch is suspected too, the collection is listed. It may be called from any
-// goroutine.
-func (r *Reflector[T]) SuspectWatch(key, version, uid string) {
-	if version != "" {
-		doubt := lastChange{key: key, version: version, uid: uid}
-		if uid == "" {
-			doubt = lastChange{version: version}
-		}
-		r.suspected.Store(&doubt)
-	}
-	if watch := r.running.Load(); watch != nil && time.Since(watch.opened) >= leastWatched {
-		watch.cancel(errSuspected)
-	}
-}
-
-// errListDue ends a watch in whose place the collection is listed.
-var errListDue = tornError("the collection is listed, up to a version that no event may tell of")
-
-// demand is a version that a list is to reach.
-type demand struct {
-	mu      sync.Mutex // guards the rest
-	version string     // "" without a demand
-	last    time.Time
-}
-
-// CatchUp has the collection listed, in the place of the running watch, unless it has reached a version that
-// a consistent read has shown, or a list was demanded a moment ago. That the cache has what the server has
-// does not prove that it has reached the version: the watch may have yet to bring objects that came and
-// went. If the list fails, the watch goes on. It may be called from any goroutine.
-func (r *Reflector[T]) CatchUp(version string) {
-	d := &r.demand
-	d.mu.Lock()
-	if time.Since(d.last) >= leastListed {
-		d.version, d.last = version, time.Now()
-	}
-	d.mu.Unlock()
-	r.endOutdatedWatch()
-}
-
-// isListDue reports whether a list is demanded.
-func (r *Reflector[T]) isListDue() bool {
-	r.demand.mu.Lock()
-	defer r.demand.mu.Unlock()
-	order, ok := delta.CompareDecimal(r.recorder.snapshot().Version, r.demand.version)
-	return ok && order < 0
-}
-
-// meet is called when a list begins.
-func (d *demand) meet() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.version = ""
-}
-
-// takeDoubt makes a read that has contradicted the history a suspicion of a rewind. It reports whether
-// there was one.
-func (r *Reflector[T]) takeDoubt() bool {
-	older := r.suspected.Swap(nil)
-	if older != nil {
-		r.history.suspect()
-		r.history.doubted = *older
-	}
-	return older != nil
 }
