@@ -1,6 +1,9 @@
 package controller
 
-import "github.com/tidings-go/tidings/internal/lead/written"
+import (
+	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/internal/lead/written"
+)
 
 // toAsk returns the next key that the server is to be asked about.
 func (b *barrier[T]) toAsk() (key string, ok bool) {
@@ -79,7 +82,7 @@ func (b *barrier[T]) settle(key string, answers []answer) bool {
 
 // doubt has the server asked about the writes that wait for a cache, which follows another history of the
 // server: some may have been made in the one before. It returns the keys that are no longer held back.
-func (b *barrier[T]) doubt(by *follower[T]) (wake []string) {
+func (b *barrier[T]) doubt(by *caches.Informer) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.lower(by)

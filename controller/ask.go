@@ -43,11 +43,11 @@ func (r *run[T]) askAbout(ctx context.Context, key string) {
 	for i := range answers {
 		a := &answers[i]
 		waited := r.barrier.now() - a.at
-		a.Answer, a.err = a.Ask(ctx, r.c.o.Guard, a.by, a.by.resource(), waited)
+		a.Answer, a.err = a.Ask(ctx, r.c.o.Guard, a.by, a.by.GVR(), waited)
 	}
 	for _, a := range answers {
 		if namespace, _ := written.SplitKey(a.Object); a.Listing {
-			a.by.awaitVersion(ctx, namespace, a.Version)
+			a.by.AwaitVersion(ctx, namespace, a.Version)
 		}
 	}
 	if r.barrier.settle(key, answers) {
@@ -69,7 +69,7 @@ func (r *run[T]) askAbout(ctx context.Context, key string) {
 // hasLeft reports whether an object that the informer deleted still exists: it has left the
 // selection, or its namespace is no longer one of the informer's.
 func (r *run[T]) hasLeft(ctx context.Context, last metav1.Object) (bool, error) {
-	primary := r.c.all()[0]
+	primary := r.c.informers.Primary()
 	if _, held := primary.Reached(last.GetNamespace()); !held {
 		return true, nil
 	}
@@ -78,5 +78,5 @@ func (r *run[T]) hasLeft(ctx context.Context, last metav1.Object) (bool, error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, askAfter)
 	defer cancel()
-	return r.c.o.Guard.Exists(ctx, primary.resource(), last)
+	return r.c.o.Guard.Exists(ctx, primary.GVR(), last)
 }

@@ -1,12 +1,9 @@
 package controller
 
 import (
-	"context"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
@@ -18,7 +15,7 @@ const askAfter = written.AskAfter
 // Its times are those of the barrier.
 type awaited struct {
 	written.Write
-	by         cache
+	by         *caches.Informer
 	of         *pending      // the key whose call has written
 	slot       int           // the slot of that call, or noSlot
 	at         time.Duration // the time at which it was recorded
@@ -32,19 +29,7 @@ type awaited struct {
 	links [2]struct{ prev, next *awaited } // in the lists ofKey and ofObject
 }
 
-// cache is the part of a follower that the barrier uses.
-type cache interface {
-	written.Cache
-	id() uint32
-	Slots() *slot.Holding
-	resource() schema.GroupVersionResource
-	part(namespace string) string
-	Name() string
-	awaitVersion(ctx context.Context, namespace, version string) bool
-	observeLag(d time.Duration)
-}
-
-func (w *awaited) id() objectID { return objectID{w.by.id(), w.Object} }
+func (w *awaited) id() objectID { return objectID{w.by.Number, w.Object} }
 
 // shownTo returns the slot whose owners alone see the write: that of the object, if a server may select
 // the slots of the cache. It returns noSlot if all see it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/engine/delta"
 	"github.com/tidings-go/tidings/internal/engine/slot"
@@ -95,7 +96,7 @@ func (b *barrier[T]) restart() {
 // whose caches the writes may show. record marks the changes that have come during the call and were
 // made by these writes.
 func (b *barrier[T]) record(
-	key string, slot int, writes []guard.Write, came []change, followers func() []*follower[T],
+	key string, slot int, writes []guard.Write, came []change, followers func() []*caches.Informer,
 ) {
 	if len(writes) == 0 {
 		return
@@ -114,7 +115,7 @@ func (b *barrier[T]) record(
 	}
 	for _, f := range followers() { // under the lock: forget comes before or after
 		for i := range writes {
-			if f.holds(writes[i].Resource) {
+			if f.IsOf(writes[i].Resource) {
 				w := b.awaitedOf(&writes[i], p, slot, f)
 				b.await(w, of[w.id()])
 			}
@@ -125,7 +126,7 @@ func (b *barrier[T]) record(
 }
 
 // awaitedOf returns the entry for a write.
-func (b *barrier[T]) awaitedOf(w *guard.Write, of *pending, slot int, by cache) *awaited {
+func (b *barrier[T]) awaitedOf(w *guard.Write, of *pending, slot int, by *caches.Informer) *awaited {
 	a := &awaited{
 		Write: written.Of(w, b.epoch), by: by, of: of, slot: slot, at: b.now(), sent: w.Sent.Sub(b.epoch),
 	}
@@ -323,7 +324,7 @@ func (b *barrier[T]) event(ch *change) (wake []string) {
 
 // forget drops the writes that wait for a cache that is no longer followed. It returns the keys that are no
 // longer held back.
-func (b *barrier[T]) forget(by cache) (wake []string) {
+func (b *barrier[T]) forget(by *caches.Informer) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for key, p := range b.keys {

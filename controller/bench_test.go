@@ -16,7 +16,7 @@ func BenchmarkC12_Event(b *testing.B) {
 	for _, watched := range []int{0, maxWatched} {
 		b.Run(fmt.Sprint(watched, " watched"), func(b *testing.B) {
 			r := newTestRun(b, 1000)
-			f := r.c.all()[0]
+			f := r.c.informers.Primary()
 			for i := range watched {
 				id := objectID{0, fmt.Sprintf("a/y%03d", i)}
 				for range watchedAfter {

@@ -179,7 +179,7 @@ func isLoop[T tidings.Object](r Request[T]) bool {
 // reasons returns the reasons of an item as the function receives them.
 func (r *run[T]) reasons(whys []queue.Counted[why]) []Reason {
 	reasons := make([]Reason, len(whys))
-	followers := r.c.all()
+	followers := r.c.informers.All()
 	for i, w := range whys {
 		reasons[i] = Reason{
 			Cause: w.Reason.cause, Object: w.Reason.key, Own: w.Reason.own, Count: w.Count,
@@ -189,7 +189,7 @@ func (r *run[T]) reasons(whys []queue.Counted[why]) []Reason {
 			continue
 		}
 		for _, f := range followers {
-			if f.number == w.Reason.informer {
+			if f.Number == w.Reason.informer {
 				reasons[i].Informer = f.Name()
 			}
 		}
@@ -211,7 +211,7 @@ func (r *run[T]) call(
 		ctx, cancel = context.WithTimeoutCause(ctx, d, errTimeout)
 	}
 	ctx = context.WithValue(ctx, readsKey{}, &reads{
-		primary: r.c.primary, lister: primary, follows: r.c.follows,
+		primary: r.c.primary, lister: primary, follows: r.c.informers.Has,
 	})
 	var guarded *guard.Call
 	if g := r.c.o.Guard; g != nil {
@@ -243,7 +243,7 @@ func (r *run[T]) call(
 		}
 		r.noteWrites(item.Key, began, current.loops, writes)
 		r.addAll(item.Key, current.end(func(came []change) {
-			r.barrier.record(item.Key, current.slot, writes, came, r.c.all)
+			r.barrier.record(item.Key, current.slot, writes, came, r.c.informers.All)
 		}))
 		outcome = r.outcome(item, result, err)
 		switch {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
@@ -153,7 +154,7 @@ func (t *entries) expect() (waits []*opening) {
 		}
 		e.wait.entries.Add(n)
 		for part, version := range e.versions {
-			raise(e.wait.versions, part, version)
+			caches.Raise(e.wait.versions, part, version)
 		}
 	}
 	return slices.DeleteFunc([]*opening{known, unknown}, func(w *opening) bool { return w.entries.IsEmpty() })

@@ -3,15 +3,20 @@ package controller
 import (
 	"slices"
 	"strings"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/internal/see/fielddiff"
+	"github.com/tidings-go/tidings/source"
 )
 
 // changed queues the key of a changed object of the controller.
-func (r *run[T]) changed(f *follower[T], e tidings.Event[T]) {
+func (r *run[T]) changed(f *caches.Informer, e tidings.Event[T]) {
 	ch := changeOf(f, e)
 	r.noteEvent(&ch)
 	if r.rewrites.watches(ch.objectID) {
@@ -34,9 +39,9 @@ func (r *run[T]) changed(f *follower[T], e tidings.Event[T]) {
 }
 
 // changeOf returns the state that an event has brought.
-func changeOf[T, S tidings.Object](f *follower[T], e tidings.Event[S]) change {
+func changeOf[S tidings.Object](f *caches.Informer, e tidings.Event[S]) change {
 	object := e.Object()
-	ch := change{objectID: objectID{f.number, e.Key()}, version: object.GetResourceVersion()}
+	ch := change{objectID: objectID{f.Number, e.Key()}, version: object.GetResourceVersion()}
 	if e.Type == tidings.Deleted {
 		ch.deleted = string(object.GetUID())
 		if e.Tombstone { // its version is not that of the end
@@ -47,7 +52,7 @@ func changeOf[T, S tidings.Object](f *follower[T], e tidings.Event[S]) change {
 }
 
 // ignores reports whether an update needs no call.
-func (r *run[T]) ignores(f *follower[T], before, after T) (ignored bool) {
+func (r *run[T]) ignores(f *caches.Informer, before, after T) (ignored bool) {
 	ignore := r.c.o.Ignore
 	if ignore == nil || written.Another(before.GetUID(), after.GetUID()) ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) {
@@ -55,7 +60,7 @@ func (r *run[T]) ignores(f *follower[T], before, after T) (ignored bool) {
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			f.failures.add("Options.Ignore", keyOf(after), value)
+			f.Failures.Add("Options.Ignore", keyOf(after), value)
 			ignored = false
 		}
 	}()
@@ -121,4 +126,59 @@ func (r *run[T]) addAll(key string, changes []change) {
 		}
 		r.queue.Add(key, a)
 	}
+}
+
+// addHandler adds a handler that loses no change, however long its backlog is.
+func addHandler[T, S tidings.Object](
+	informer *tidings.Informer[S], r *run[T], f *caches.Informer, handle func(tidings.Event[S]),
+) (*tidings.Registration, error) {
+	o := tidings.HandlerOptions{
+		Name: "controller " + r.c.o.Name, Policy: tidings.PolicyUnbounded,
+	}
+	if f.Number == 0 {
+		o.Resync = r.c.o.Resync
+	}
+	return informer.AddHandler(tidings.HandlerFunc[S](func(e tidings.Event[S]) {
+		if !e.Moved { // the object exists, and another process calls for it
+			handle(e)
+		}
+	}), o)
+}
+
+// keyOf returns the key of an object.
+func keyOf(object metav1.Object) string {
+	return source.Key(object.GetNamespace(), object.GetName())
+}
+
+// why is the form in which the queue keeps a reason.
+type why struct {
+	key      string
+	manager  unique.Handle[string] // the zero value if it is not known
+	informer uint32
+	cause    Cause
+	own      bool
+}
+
+// textOf returns the text of a handle, "" of the zero value.
+func textOf(handle unique.Handle[string]) string {
+	if handle == (unique.Handle[string]{}) {
+		return ""
+	}
+	return handle.Value()
+}
+
+// managerOf returns the field manager of the last write of an object.
+func managerOf(object metav1.Object) (manager unique.Handle[string]) {
+	var last *metav1.ManagedFieldsEntry
+	entries := object.GetManagedFields()
+	for i := range entries {
+		at := entries[i].Time
+		if at != nil && (last == nil || !at.Before(last.Time)) {
+			last = &entries[i]
+		}
+	}
+	if last == nil {
+		return manager
+	}
+	return unique.Make(last.Manager)
 }

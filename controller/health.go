@@ -201,11 +201,11 @@ func (c *Controller[T]) Health() Health {
 	}
 	h.Waits, h.Durations, h.Lag = c.waits.Durations(), c.durations.Durations(), c.callLag.Durations()
 	h.AwaitedWrites = c.barrier.awaitedWrites()
-	for _, f := range c.all() {
-		h.Informers = append(h.Informers, FollowedInformer{f.Name(), f.lag.Durations()})
-		if failed := f.failures.last.Load(); failed != nil {
+	for _, f := range c.informers.All() {
+		h.Informers = append(h.Informers, FollowedInformer{f.Name(), f.Lag.Durations()})
+		if failed := f.Failures.Last(); failed != nil {
 			h.Mappings = append(h.Mappings, MappingFailure{
-				Informer: f.Name(), Object: failed.object, At: failed.at, Error: failed.Error(),
+				Informer: f.Name(), Object: failed.Object, At: failed.At, Error: failed.Error(),
 			})
 		}
 	}
@@ -298,7 +298,7 @@ func (r *run[T]) namesHolding() (all bool, names []string) {
 	for _, namespace := range slices.Sorted(maps.Keys(holding)) {
 		names = append(names, holding[namespace]+" in namespace "+namespace)
 	}
-	return len(names) > 0 && len(names) == len(r.c.all()[0].namespaces()), names
+	return len(names) > 0 && len(names) == len(r.c.informers.Primary().Namespaces()), names
 }
 
 func bandsOf(s queue.Stats) Bands {

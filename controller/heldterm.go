@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/controller/election"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 )
 
 // errNoTerm is the error of the time before a replica has led.
@@ -77,7 +78,7 @@ func (r *reached) Reached(versions map[string]string) {
 		return
 	}
 	for part, version := range versions {
-		raise(r.versions, part, version)
+		caches.Raise(r.versions, part, version)
 	}
 }
 

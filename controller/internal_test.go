@@ -139,10 +139,10 @@ func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.all()[0].resolve(t.Context()); err != nil {
+	if _, err := c.informers.Primary().Resolved(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.all()[0].admitted.Store(true)
+	c.informers.Primary().Admitted.Store(true)
 	return r
 }
 
@@ -155,7 +155,7 @@ func TestC12_AnEventWhileItsCallEnds(t *testing.T) {
 	r.barrier.record("a/x0", noSlot, []guard.Write{{
 		Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
 		UID: types.UID(fmt.Sprintf("%036d", 0)), Version: "2", Sent: time.Now(),
-	}}, nil, r.c.all)
+	}}, nil, r.c.informers.All)
 	r.add("a/x0", &ch)
 	item, ok := r.queue.Get(0, nil)
 	if !ok || len(item.Reasons) != 1 || !item.Reasons[0].Reason.own {
@@ -174,7 +174,7 @@ func TestC03_TheBarrierForgets(t *testing.T) {
 		}
 	}
 	id := objectID{0, "a/x0"}
-	b.record("a/x0", noSlot, []guard.Write{write("2", false), write("3", false), write("", true)}, nil, r.c.all)
+	b.record("a/x0", noSlot, []guard.Write{write("2", false), write("3", false), write("", true)}, nil, r.c.informers.All)
 	if parked, _ := b.hold("a/x0"); !parked || len(b.asked) > 0 {
 		t.Errorf("hold: %v, %v", parked, b.asked)
 	}
@@ -192,7 +192,7 @@ func TestC03_TheBarrierForgets(t *testing.T) {
 		t.Errorf("an event was the echo of a write twice, of %q", ch.writer)
 	}
 	b.event(&change{objectID: id, version: "4", deleted: string(write("", true).UID)})
-	if wake := b.forget(r.c.all()[0]); !slices.Equal(wake, []string{"a/x0"}) {
+	if wake := b.forget(r.c.informers.Primary()); !slices.Equal(wake, []string{"a/x0"}) {
 		t.Errorf("forget: %v are held back no more", wake)
 	}
 	if parked, _ := b.hold("a/x0"); parked {
@@ -214,7 +214,7 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 			r.barrier.record(key, noSlot, []guard.Write{{
 				Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a",
 				Name: fmt.Sprint("x", i), Version: "2", Sent: time.Now(),
-			}}, nil, r.c.all)
+			}}, nil, r.c.informers.All)
 			r.queue.Add(key, queue.Ask[why]{})
 			item, _ := r.queue.Get(0, nil)
 			r.step(0, item)
@@ -258,7 +258,7 @@ func TestC03_AWriteWithoutAnEvent(t *testing.T) {
 		b.record("a/x0", noSlot, []guard.Write{{
 			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
 			Version: "1", Sent: time.Now(),
-		}}, nil, r.c.all)
+		}}, nil, r.c.informers.All)
 		if parked, _ := b.hold("a/x0"); parked || len(b.keys) != 1 {
 			t.Errorf("parked %v, %d keys", parked, len(b.keys))
 		}
@@ -319,7 +319,7 @@ func TestC01_AWorkerThatIsNeededAgain(t *testing.T) {
 // BenchmarkC02_EmptyCall measures an event of an object, and a call that does nothing.
 func BenchmarkC02_EmptyCall(b *testing.B) {
 	r := newTestRun(b, 1000)
-	f := r.c.all()[0]
+	f := r.c.informers.Primary()
 	var reasons []queue.Counted[why]
 	var events []tidings.Event[*corev1.ConfigMap]
 	for _, object := range r.c.primary.Lister().All() {
@@ -362,7 +362,7 @@ func heldRun(tb testing.TB, keys int) *run[*corev1.ConfigMap] {
 		r.barrier.record(key, noSlot, []guard.Write{{
 			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: object.Namespace,
 			Name: object.Name, UID: object.UID, Version: fmt.Sprint(1000 + keys), Sent: time.Now(),
-		}}, nil, r.c.all)
+		}}, nil, r.c.informers.All)
 		if parked, _ := r.barrier.hold(key); !parked {
 			tb.Fatalf("%s is not held back", key)
 		}

@@ -10,7 +10,7 @@ import (
 // answer, and writes to objects that the informer no longer follows.
 func (b *barrier[T]) measure(w *awaited, at time.Duration) {
 	if _, ok := w.Reached(w.by); ok && !w.Conflict && !w.asked && w.by.Over() == nil {
-		w.by.observeLag(max(at-w.sent, 0))
+		w.by.Lag.Observe(max(at-w.sent, 0))
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/source"
 )
@@ -18,7 +19,7 @@ const mostAskAgain = 5 * time.Minute
 
 // unreached is a version that an informer has not reached in a namespace.
 type unreached[T tidings.Object] struct {
-	*follower[T]
+	*caches.Informer
 	namespace string
 	last
 }
@@ -26,20 +27,20 @@ type unreached[T tidings.Object] struct {
 // isOver reports whether the version is not waited for any more.
 func (u unreached[T]) isOver() bool {
 	reached, held := u.Reached(u.namespace)
-	return !held || u.removed.Err() != nil || u.Over() != nil ||
+	return !held || u.Removed.Err() != nil || u.Over() != nil ||
 		!u.unknown && (u.version == "" || written.Reaches(reached, u.version))
 }
 
 // holdsUp reports whether calls wait for the version. They do without an optional informer that fails.
-func (u unreached[T]) holdsUp() bool { return !u.isAbsent(u.namespace) && !u.isOver() }
+func (u unreached[T]) holdsUp() bool { return !u.IsAbsent(u.namespace) && !u.isOver() }
 
 // heldUpBy returns the namespace whose keys wait for a version; "" if all do, as the call for any key may
 // have written to a secondary. They do not wait for a namespace of others that cannot be read.
 func (c *Controller[T]) heldUpBy(u unreached[T]) string {
-	if u.number > 0 && !c.isDivided(u.follower) && !u.isCutOff(u.namespace) {
+	if u.Number > 0 && !u.IsDivided() && !u.IsCutOff(u.namespace) {
 		return ""
 	}
-	return c.neededBy(u.follower, u.namespace)
+	return c.informers.NeededBy(u.Informer, u.namespace)
 }
 
 // lagging are versions that informers have not reached, and that hold up calls. Each question to the server
@@ -88,7 +89,7 @@ func (l *lagging[T]) update(r *run[T]) {
 	}
 	l.asked, l.again = time.Now(), min(max(askAfter, 2*l.again), mostAskAgain)
 	for _, u := range behind {
-		if !l.asking[u] && !u.isAbsent(u.namespace) && u.until <= r.barrier.now() {
+		if !l.asking[u] && !u.IsAbsent(u.namespace) && u.until <= r.barrier.now() {
 			l.ask(r, u)
 		}
 	}
@@ -118,7 +119,7 @@ func (l *lagging[T]) ask(r *run[T], u unreached[T]) {
 func (u unreached[T]) isFoundOver(r *run[T], found *[]unreached[T]) bool {
 	ctx, cancel := context.WithTimeout(r.ctx, mostAskAgain)
 	defer cancel()
-	gvr, server := u.resource(), r.c.o.Guard
+	gvr, server := u.GVR(), r.c.o.Guard
 	newest, err := written.Newest(u, u.namespace, func() (string, error) {
 		return server.Newest(ctx, gvr, u.namespace)
 	})
@@ -127,7 +128,7 @@ func (u unreached[T]) isFoundOver(r *run[T], found *[]unreached[T]) bool {
 	}
 	if u.unknown {
 		r.barrier.know(gvr.GroupResource(), u.until, newest)
-		*found = append(*found, unreached[T]{u.follower, u.namespace, last{version: newer(u.version, newest)}})
+		*found = append(*found, unreached[T]{u.Informer, u.namespace, last{version: caches.Newer(u.version, newest)}})
 		return true
 	}
 	if !written.Reaches(newest, u.version) {

@@ -6,18 +6,18 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 )
 
 // TestC03_TheLedger compares the writes of keys and objects with a list.
 func TestC03_TheLedger(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := ledger{keys: map[string]*pending{}, objects: map[objectID]*writes{}}
-		by := &follower[*corev1.ConfigMap]{}
+		by := &caches.Informer{}
 		var all []*awaited
 		before := func(w *awaited) (earlier []*awaited) {
 			for _, other := range all {
@@ -81,7 +81,7 @@ func TestC03_LowerVersions(t *testing.T) {
 	for _, test := range []struct{ known, reached, want string }{
 		{"", "5", ""}, {"4", "5", "4"}, {"5", "5", "5"}, {"6", "5", "5"}, {"10", "9", "9"}, {"6", "", ""},
 	} {
-		if got := older(test.known, test.reached); got != test.want {
+		if got := caches.Older(test.known, test.reached); got != test.want {
 			t.Errorf("%q, and %q is reached: %q, want %q", test.known, test.reached, got, test.want)
 		}
 	}
@@ -94,7 +94,7 @@ func BenchmarkC03_OneObject(b *testing.B) {
 		r.barrier.record(fmt.Sprint("a/y", i), noSlot, []guard.Write{{
 			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
 			Version: fmt.Sprint(10_000_000 + i), Sent: time.Now(),
-		}}, nil, r.c.all)
+		}}, nil, r.c.informers.All)
 	}
 	for i := range 10_000 {
 		write(i)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/decode/dedup"
 	"github.com/tidings-go/tidings/internal/see/fielddiff"
 	"github.com/tidings-go/tidings/source"
@@ -37,7 +38,7 @@ type Rewrite struct {
 }
 
 // noteState keeps a state of an object that is watched.
-func noteState[T, S tidings.Object](r *run[T], f *follower[T], ch change, e tidings.Event[S]) {
+func noteState[T, S tidings.Object](r *run[T], f *caches.Informer, ch change, e tidings.Event[S]) {
 	if e.Initial || e.Resync {
 		return
 	}
@@ -45,7 +46,7 @@ func noteState[T, S tidings.Object](r *run[T], f *follower[T], ch change, e tidi
 	switch e.Type {
 	case tidings.Updated:
 		st.manager = writerOf(e.Old, e.New)
-		resource := f.resource()
+		resource := f.GVR()
 		st.fields = fieldsOf(e.Old, e.New, dedup.IsSecret(resource.Group, resource.Resource, ""))
 	case tidings.Added:
 		st.manager, st.fields = textOf(managerOf(e.New)), []string{wholeObject}
@@ -107,26 +108,16 @@ func (r *run[T]) noteWrites(key string, began time.Time, loops bool, writes []gu
 	var own []ownWrite
 	for i := range writes {
 		w := &writes[i]
-		f := r.holder(w)
-		if w.Conflict || f == nil {
+		f := r.c.informers.Of(w.Resource)
+		if w.Conflict || w.Name == "" || f == nil {
 			continue
 		}
 		own = append(own, ownWrite{
-			objectID: objectID{f.number, source.Key(w.Namespace, w.Name)}, version: w.Version,
+			objectID: objectID{f.Number, source.Key(w.Namespace, w.Name)}, version: w.Version,
 			uid: string(w.UID), gone: w.Gone, unknown: w.Unknown, loops: loops,
 		})
 	}
 	r.logNotices(r.rewrites.ended(key, began, loops, own))
-}
-
-// holder returns the first informer that holds the resource of a write, or nil.
-func (r *run[T]) holder(w *guard.Write) *follower[T] {
-	for _, f := range r.c.all() {
-		if w.Name != "" && f.holds(w.Resource) {
-			return f
-		}
-	}
-	return nil
 }
 
 // logNotices logs the beginning and the end of fights and loops.
@@ -141,7 +132,7 @@ func (r *run[T]) logNotices(all []notice) {
 		case n.begins:
 			level, text = slog.LevelWarn, "others and calls change the same fields in turn"
 		}
-		attrs := []any{"key", n.Key, "informer", r.nameOf(n.id.informer), "object", n.id.key}
+		attrs := []any{"key", n.Key, "informer", r.c.informers.NameOf(n.id.informer), "object", n.id.key}
 		if n.begins {
 			attrs = append(attrs, "fields", n.Fields, "manager", n.Manager, "times", n.Times)
 		}
@@ -152,20 +143,10 @@ func (r *run[T]) logNotices(all []notice) {
 	}
 }
 
-// nameOf returns the name of the informer with a number, "" if it is no longer followed.
-func (r *run[T]) nameOf(number uint32) string {
-	for _, f := range r.c.all() {
-		if f.number == number {
-			return f.Name()
-		}
-	}
-	return ""
-}
-
 // rewritten returns the present fights and loops.
 func (r *run[T]) rewritten() (fights, loops []Rewrite) {
 	for _, n := range r.rewrites.list() {
-		n.Informer, n.Object = r.nameOf(n.id.informer), n.id.key
+		n.Informer, n.Object = r.c.informers.NameOf(n.id.informer), n.id.key
 		if n.loop {
 			loops = append(loops, n.Rewrite)
 		} else {

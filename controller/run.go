@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"runtime/pprof"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 )
 
@@ -19,7 +19,7 @@ const housekeeping = time.Second
 
 // run is one run of a controller, from Run to its return.
 type run[T tidings.Object] struct {
-	primary  *follower[T]
+	primary  *caches.Informer
 	c        *Controller[T]
 	term     Term // nil without one
 	queue    *queue.Queue[why]
@@ -50,17 +50,17 @@ type run[T tidings.Object] struct {
 	started       bool       // calls may begin
 	ending        bool
 	workers       int
-	alive         map[int]bool                           // the workers that have not left, by number
-	waitingFor    func() []string                        // nil: the run waits for nothing
-	surveyed      survey                                 // its next is the housekeeper's alone
-	registrations map[*follower[T]]*tidings.Registration // nil until the handler is added
+	alive         map[int]bool                               // the workers that have not left, by number
+	waitingFor    func() []string                            // nil: the run waits for nothing
+	surveyed      survey                                     // its next is the housekeeper's alone
+	registrations map[*caches.Informer]*tidings.Registration // nil until the handler is added
 }
 
 func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) *run[T] {
 	r := &run[T]{
-		c: c, primary: c.all()[0], term: term, barrier: c.barrier, lives: newLives[T](),
+		c: c, primary: c.informers.Primary(), term: term, barrier: c.barrier, lives: newLives[T](),
 		writes: &firstWrites{sent: map[string]time.Duration{}}, rewrites: newRewrites(),
-		registrations: map[*follower[T]]*tidings.Registration{},
+		registrations: map[*caches.Informer]*tidings.Registration{},
 		alive:         map[int]bool{},
 	}
 	r.stale.Store(&map[string]string{})
@@ -90,7 +90,7 @@ func (r *run[T]) goes(does string, f func()) {
 // panicked records that a function of the options has panicked for a key. It may be called under a lock of
 // the queue.
 func (r *run[T]) panicked(function, key string, value any) {
-	r.primary.failures.add("Options."+function, key, value)
+	r.primary.Failures.Add("Options."+function, key, value)
 }
 
 // flow returns Options.Flow, or nil. If the function panics for a key, the key is in the flow "".
@@ -144,14 +144,14 @@ func (r *run[T]) run(ctx context.Context) error {
 
 // start waits for the informers and starts the workers.
 func (r *run[T]) start() error {
-	followers := r.c.all()
+	followers := r.c.informers.All()
 	for _, f := range followers {
-		if f.optional {
+		if f.Optional {
 			r.followLate(f)
 		}
 	}
 	for i, f := range followers {
-		if f.optional || !r.claim(f) {
+		if f.Optional || !r.claim(f) {
 			continue
 		}
 		r.waitForAll(followers[i:])
@@ -159,7 +159,7 @@ func (r *run[T]) start() error {
 			return err
 		}
 	}
-	for _, f := range r.c.all() {
+	for _, f := range r.c.informers.All() {
 		r.checkFollower(f) // the server may have been set back since the last run
 	}
 	r.waitFor(func() []string { return []string{"what the last holder of the term has written"} })
@@ -192,10 +192,10 @@ func (r *run[T]) waitFor(names func() []string) {
 }
 
 // waitForAll sets Health.WaitingFor to the first informer, and those that are not synced.
-func (r *run[T]) waitForAll(followers []*follower[T]) {
+func (r *run[T]) waitForAll(followers []*caches.Informer) {
 	r.waitFor(func() (names []string) {
 		for i, f := range followers {
-			if i == 0 || !f.optional && !f.informer.HasSynced() {
+			if i == 0 || !f.Optional && !f.Handle.HasSynced() {
 				names = append(names, f.Name())
 			}
 		}
@@ -257,7 +257,7 @@ func (r *run[T]) housekeep() {
 		}
 		r.turns.Add(2)
 		renewed := false
-		for _, f := range r.c.all() {
+		for _, f := range r.c.informers.All() {
 			renewed = r.checkFollower(f) || renewed
 		}
 		if renewed {
@@ -301,46 +301,28 @@ func (r *run[T]) logLong() {
 // checkFollower ends the run if an informer has stopped. It reports whether every key is to be
 // called: the informer follows a new history of the server, as after the restoring of a backup, or
 // a function that decides which keys a change concerns has panicked.
-func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
-	if err := f.Over(); err != nil && !f.optional {
+func (r *run[T]) checkFollower(f *caches.Informer) (all bool) {
+	if err := f.Over(); err != nil && !f.Optional {
 		r.stop(fmt.Errorf("informer %s: %w", f.Name(), err))
 		return false
 	}
-	if f.wentBack() {
+	if f.WentBack() {
 		r.wake(r.barrier.doubt(f))
 		all = true
 	}
-	if f.resolved.Load() != nil && f.informer.Health().Lists != f.listed.Load() &&
-		f.asking.CompareAndSwap(false, true) {
+	if f.ClaimQuestion() {
 		r.goes("resolver", func() {
-			defer f.asking.Store(false)
-			if f.resolveAnew(r.ctx) {
+			if f.ResolveAnew(r.ctx) {
 				r.everything()
 			}
 		})
 	}
-	if failed := f.failures.last.Load(); failed != f.logged {
-		f.logged = failed
-		r.c.o.Logger.Error("a function panicked", "function", failed.function, "informer", f.Name(),
-			"object", failed.object, "panic", fmt.Sprint(failed.value), "stack", string(failed.stack))
-		all = all || failed.everything
+	if failed := f.Failures.Next(); failed != nil {
+		r.c.o.Logger.Error("a function panicked", "function", failed.Function, "informer", f.Name(),
+			"object", failed.Object, "panic", fmt.Sprint(failed.Value), "stack", string(failed.Stack))
+		all = all || failed.Everything
 	}
 	return all
-}
-
-// neededBy returns the namespace whose keys alone need the objects of an informer in a namespace; "" if
-// other keys may need them. If the primary is watched in that namespace by itself, or if both hold only
-// the namespaces of some slots, the objects belong to the keys there.
-func (c *Controller[T]) neededBy(f *follower[T], namespace string) string {
-	if c.isDivided(f) || f.number == 0 || slices.Contains(c.all()[0].namespaces(), namespace) {
-		return namespace
-	}
-	return ""
-}
-
-// isDivided reports whether an informer holds only the namespaces of some slots.
-func (c *Controller[T]) isDivided(f *follower[T]) bool {
-	return f.Slots() != nil && f.Slots().Key() == ByNamespace
 }
 
 // end prevents further calls, waits for the running ones and ends all goroutines.

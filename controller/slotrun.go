@@ -13,10 +13,6 @@ import (
 	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
-// partPeriod is the period at which the next owner checks whether the watch of a namespace has reached a
-// version.
-const partPeriod = 20 * time.Millisecond
-
 // errTerm is the error of a run under the term of an election.
 var errTerm = errors.New("a controller with Options.Slots has the terms of its group: " +
 	"run it without an election, on each replica")
@@ -66,7 +62,7 @@ func (c *Controller[T]) runSlots(ctx context.Context) error {
 
 // prolong makes the informers go on until the group was left, if there is one.
 func (c *Controller[T]) prolong() {
-	for _, f := range c.all() {
+	for _, f := range c.informers.All() {
 		c.table().group.prolong(f)
 	}
 }
@@ -153,7 +149,7 @@ func (c *Controller[T]) slotOf(r *run[T], key string) (n int, ok bool) {
 	if uid, called := r.lives.uid(key); called {
 		return t.entryOf(uid, ""), true
 	}
-	_, uid, ok := c.all()[0].Cached(key)
+	_, uid, ok := c.informers.Primary().Cached(key)
 	return t.entryOf(types.UID(uid), ""), ok
 }
 
@@ -243,7 +239,7 @@ func (r *run[T]) callMoved(opened slot.Set) {
 		add(key)
 	}
 	for _, key := range r.lives.gone() { // of entries that are served again
-		if _, _, cached := r.c.all()[0].Cached(key); !cached {
+		if _, _, cached := r.c.informers.Primary().Cached(key); !cached {
 			add(key)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
@@ -110,7 +111,7 @@ func drainLeavesNoKey(t *testing.T, ends bool) {
 func TestS2_AVersionThatIsNoNumber(t *testing.T) {
 	versions := map[string]string{}
 	for _, step := range [][2]string{{"x", "x"}, {"", "x"}, {"9", "9"}, {"x", "9"}, {"10", "10"}, {"9", "10"}} {
-		if raise(versions, "pods", step[0]); versions["pods"] != step[1] {
+		if caches.Raise(versions, "pods", step[0]); versions["pods"] != step[1] {
 			t.Errorf("after %q the version is %q, want %q", step[0], versions["pods"], step[1])
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
@@ -382,7 +383,7 @@ func (s *Slots) Calls(entry int) slot.Calls {
 			all.Oldest = one.Oldest
 		}
 		for part, version := range versions {
-			raise(all.Versions, part, version)
+			caches.Raise(all.Versions, part, version)
 		}
 	})
 	if _, term := s.snapshot(); !all.Known || term == nil || term.Err() != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
@@ -11,10 +12,10 @@ import (
 // MaxStaleness, and wakes the keys for which every informer has what calls need again.
 func (r *run[T]) checkStaleness() {
 	stale := map[string]string{}
-	for _, f := range r.c.all() {
-		for _, namespace := range f.namespaces() {
-			if r.isFollowed(f) && f.isSilent(namespace, r.c.o.MaxStaleness) {
-				stale[r.c.neededBy(f, namespace)] = f.Name()
+	for _, f := range r.c.informers.All() {
+		for _, namespace := range f.Namespaces() {
+			if r.isFollowed(f) && f.IsSilent(namespace, r.c.o.MaxStaleness) {
+				stale[r.c.informers.NeededBy(f, namespace)] = f.Name()
 			}
 		}
 	}
@@ -22,7 +23,7 @@ func (r *run[T]) checkStaleness() {
 	r.lagging.update(r)
 	r.stale.Store(&stale)
 	for _, f := range admitted {
-		f.admitted.Store(true)
+		f.Admitted.Store(true)
 	}
 	ready := false
 	r.heldUp.Range(func(namespace, _ any) bool {
@@ -56,8 +57,8 @@ func (r *run[T]) heldUpBy(namespace string) string {
 	if name := cmp.Or(holding[namespace], holding[""]); name != "" {
 		return name
 	}
-	for _, f := range r.c.all() {
-		if f.isMissing(namespace) || !f.admitted.Load() && len(r.lacking(f)) > 0 {
+	for _, f := range r.c.informers.All() {
+		if f.IsMissing(namespace) || !f.Admitted.Load() && len(r.lacking(f)) > 0 {
 			return f.Name()
 		}
 	}
@@ -82,13 +83,13 @@ func (r *run[T]) holding() map[string]string {
 
 // lacking returns the versions that calls, or the last owners, have written before the cache of an informer
 // could be read, and that it may not show.
-func (r *run[T]) lacking(f *follower[T]) (behind []unreached[T]) {
-	resource := f.resource()
+func (r *run[T]) lacking(f *caches.Informer) (behind []unreached[T]) {
+	resource := f.GVR()
 	if resource.Empty() || r.c.o.Guard == nil { // without a guard the server cannot be asked
 		return nil
 	}
-	for _, namespace := range f.namespaces() {
-		u := unreached[T]{f, namespace, r.barrier.wroteTo(resource.GroupResource(), f.part(namespace))}
+	for _, namespace := range f.Namespaces() {
+		u := unreached[T]{f, namespace, r.barrier.wroteTo(resource.GroupResource(), f.Part(namespace))}
 		if !u.isOver() {
 			behind = append(behind, u)
 		}
@@ -98,9 +99,9 @@ func (r *run[T]) lacking(f *follower[T]) (behind []unreached[T]) {
 
 // admit returns the informers whose caches can be read since the last check, and adds what they lack to
 // the versions that hold up calls.
-func (r *run[T]) admit() (admitted []*follower[T]) {
-	for _, f := range r.c.all() {
-		if !f.admitted.Load() && !f.resource().Empty() {
+func (r *run[T]) admit() (admitted []*caches.Informer) {
+	for _, f := range r.c.informers.All() {
+		if !f.Admitted.Load() && !f.GVR().Empty() {
 			admitted = append(admitted, f)
 			r.lagging.add(r.lacking(f)...)
 		}

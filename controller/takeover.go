@@ -70,7 +70,7 @@ func (r *run[T]) reach(versions map[string]string, known bool) (map[string]strin
 	behind := r.catchUp(versions, crashed)
 	var names []string
 	for _, u := range behind {
-		if !u.isAbsent(u.namespace) {
+		if !u.IsAbsent(u.namespace) {
 			names = append(names, u.Name())
 		}
 	}
@@ -87,9 +87,9 @@ func (r *run[T]) reach(versions map[string]string, known bool) (map[string]strin
 // leaveOutUnseen removes the server's versions that informers have not seen, or that those of the next
 // owner may never see: the last changes may be of other resources, or of objects that are not selected.
 func (r *run[T]) leaveOutUnseen(versions map[string]string) {
-	for _, f := range r.c.all() {
-		for _, namespace := range f.namespaces() {
-			part, mayHide := f.part(namespace), f.Selects() || f.WatchOf(namespace).Sharded
+	for _, f := range r.c.informers.All() {
+		for _, namespace := range f.Namespaces() {
+			part, mayHide := f.Part(namespace), f.Selects() || f.WatchOf(namespace).Sharded
 			if reached, _ := f.Reached(namespace); mayHide || !written.Reaches(reached, versions[part]) {
 				delete(versions, part)
 			}
@@ -109,7 +109,7 @@ func (r *run[T]) catchUp(versions map[string]string, crashed bool) (behind []unr
 	ctx, cancel := context.WithTimeout(r.ctx, bound)
 	defer cancel()
 	for u := range r.unreached(versions) {
-		if u.isAbsent(u.namespace) || !u.awaitVersion(ctx, u.namespace, u.version) {
+		if u.IsAbsent(u.namespace) || !u.AwaitVersion(ctx, u.namespace, u.version) {
 			behind = append(behind, u)
 		}
 	}
@@ -119,7 +119,7 @@ func (r *run[T]) catchUp(versions map[string]string, crashed bool) (behind []unr
 // listQuiet lists the informers that have to reach versions and receive nothing.
 func (r *run[T]) listQuiet(versions map[string]string) {
 	for u := range r.unreached(versions) {
-		if u.isSilent(u.namespace, quietAfter) {
+		if u.IsSilent(u.namespace, quietAfter) {
 			u.CatchUp(source.Key(u.namespace, ""), u.version)
 		}
 	}
@@ -128,9 +128,9 @@ func (r *run[T]) listQuiet(versions map[string]string) {
 // unreached yields the parts of informers that have not reached their versions.
 func (r *run[T]) unreached(versions map[string]string) iter.Seq[unreached[T]] {
 	return func(yield func(unreached[T]) bool) {
-		for _, f := range r.c.all() {
-			for _, namespace := range f.namespaces() {
-				u := unreached[T]{f, namespace, last{version: versions[f.part(namespace)]}}
+		for _, f := range r.c.informers.All() {
+			for _, namespace := range f.Namespaces() {
+				u := unreached[T]{f, namespace, last{version: versions[f.Part(namespace)]}}
 				if !u.isOver() && !yield(u) {
 					return
 				}
@@ -145,8 +145,8 @@ func (r *run[T]) newest() (versions map[string]string, known bool) {
 	ctx, cancel := context.WithTimeout(r.ctx, crashWait)
 	defer cancel()
 	versions, known = map[string]string{}, true
-	for _, f := range r.c.all() {
-		gvr, namespaces := f.resource(), slices.DeleteFunc(f.namespaces(), f.isAbsent)
+	for _, f := range r.c.informers.All() {
+		gvr, namespaces := f.GVR(), slices.DeleteFunc(f.Namespaces(), f.IsAbsent)
 		if gvr.Empty() || len(namespaces) == 0 {
 			continue
 		}
@@ -162,11 +162,11 @@ func (r *run[T]) newest() (versions map[string]string, known bool) {
 		if err != nil {
 			r.c.o.Logger.Info("the version of a resource is not known, and is not waited for",
 				"informer", f.Name(), "error", err)
-			known = known && f.optional
+			known = known && f.Optional
 			continue
 		}
 		for _, namespace := range namespaces {
-			versions[f.part(namespace)] = version
+			versions[f.Part(namespace)] = version
 		}
 	}
 	return versions, known

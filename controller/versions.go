@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/controller/guard"
-	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/internal/lead/written"
 )
@@ -24,7 +24,7 @@ func (v newestVersions) raise(slot int, part, version string) {
 	if v[slot] == nil {
 		v[slot] = map[string]string{}
 	}
-	raise(v[slot], part, version)
+	caches.Raise(v[slot], part, version)
 }
 
 // written returns the newest versions that were written and show in the caches, by part: those of
@@ -36,7 +36,7 @@ func (b *barrier[T]) written(slots slot.Set) map[string]string {
 	maps.Copy(versions, b.newest[noSlot])
 	for n := range slots.Slots() {
 		for part, version := range b.newest[n] {
-			raise(versions, part, version)
+			caches.Raise(versions, part, version)
 		}
 	}
 	return versions
@@ -71,7 +71,7 @@ func (b *barrier[T]) note(w *guard.Write) {
 	case w.Gone:
 		l.unknown, l.until = true, max(l.until, b.now())
 	default:
-		l.version = newer(l.version, w.Version)
+		l.version = caches.Newer(l.version, w.Version)
 	}
 	b.answered[w.Resource] = l
 }
@@ -81,7 +81,7 @@ func (b *barrier[T]) know(r schema.GroupResource, until time.Duration, version s
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	l := b.answered[r]
-	l.version = newer(l.version, version)
+	l.version = caches.Newer(l.version, version)
 	l.unknown = l.unknown && l.until > until
 	b.answered[r] = l
 }
@@ -93,34 +93,34 @@ func (b *barrier[T]) wroteTo(r schema.GroupResource, part string) last {
 	defer b.mu.Unlock()
 	l := b.answered[r]
 	for _, versions := range b.newest {
-		l.version = newer(l.version, versions[part])
+		l.version = caches.Newer(l.version, versions[part])
 	}
 	return l
 }
 
 // lower lowers the versions of a follower to those that it has reached, as it follows another history of the
 // server.
-func (b *barrier[T]) lower(by *follower[T]) {
-	r := by.resource().GroupResource()
+func (b *barrier[T]) lower(by *caches.Informer) {
+	r := by.GVR().GroupResource()
 	l, most := b.answered[r], ""
-	for _, namespace := range by.namespaces() {
-		part := by.part(namespace)
+	for _, namespace := range by.Namespaces() {
+		part := by.Part(namespace)
 		reached, _ := by.Reached(namespace)
-		most = newer(most, reached)
+		most = caches.Newer(most, reached)
 		for _, versions := range b.newest {
 			if version, ok := versions[part]; ok {
-				versions[part] = older(version, reached)
+				versions[part] = caches.Older(version, reached)
 			}
 		}
 	}
-	l.version = older(l.version, most)
+	l.version = caches.Older(l.version, most)
 	b.answered[r] = l
 }
 
 // shows records a version at which a write shows.
 func (b *barrier[T]) shows(w *awaited, version string) {
 	namespace, _ := written.SplitKey(w.Object)
-	b.newest.raise(w.shownTo(), w.by.part(namespace), version)
+	b.newest.raise(w.shownTo(), w.by.Part(namespace), version)
 }
 
 // withoutVersion returns the keys with a write whose version is not in the result of written: a
@@ -140,29 +140,4 @@ func (b *barrier[T]) withoutVersion() (keys []string) {
 		b.drop(p)
 	}
 	return keys
-}
-
-// older returns the lower one of a known version, which may be "", and another one.
-func older(known, version string) string {
-	if order, ok := delta.CompareDecimal(known, version); known == "" || ok && order <= 0 {
-		return known
-	}
-	return version
-}
-
-// raise sets the version of a part, if the new one is later, or the known one is no number.
-func raise(versions map[string]string, part, version string) {
-	if version != "" {
-		versions[part] = newer(versions[part], version)
-	}
-}
-
-// newer returns a version if it is later than a known one, or if the known one is no number.
-func newer(known, version string) string {
-	_, isNumber := delta.CompareDecimal(known, known)
-	order, ok := delta.CompareDecimal(version, known)
-	if version != "" && (!isNumber || ok && order > 0) {
-		return version
-	}
-	return known
 }

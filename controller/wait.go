@@ -62,7 +62,7 @@ func (c *Controller[T]) isReconciled(key, version string) bool {
 	if called {
 		return written.Reaches(reconciled, version)
 	}
-	primary := c.all()[0]
+	primary := c.informers.Primary()
 	namespace, _ := written.SplitKey(key)
 	reached, held := primary.Reached(namespace)
 	_, _, cached := primary.Cached(key)

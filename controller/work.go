@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
@@ -159,7 +160,7 @@ func (c *Controller[T]) work(w *work) {
 	t, r := c.slots.Load(), c.running.Load()
 	runs, isOver, failure := t.state()
 	w.runs(c.Name(), runs, isOver || c.lacks())
-	for _, f := range c.all() {
+	for _, f := range c.informers.All() {
 		c.workOf(w, f)
 	}
 	_, opened, _ := t.sets()
@@ -176,30 +177,30 @@ func (c *Controller[T]) work(w *work) {
 }
 
 // workOf adds the state of an informer.
-func (c *Controller[T]) workOf(w *work, f *follower[T]) {
+func (c *Controller[T]) workOf(w *work, f *caches.Informer) {
 	applied, transformed := f.Turns()
-	w.turns(f.informer, applied, "the cache of informer %q, or an index of it,", f.Name())
-	w.turns(f.informer, transformed, "the transform of informer %q", f.Name())
+	w.turns(f.Handle, applied, "the cache of informer %q, or an index of it,", f.Name())
+	w.turns(f.Handle, transformed, "the transform of informer %q", f.Name())
 	listed := 0
-	for _, namespace := range f.namespaces() {
+	for _, namespace := range f.Namespaces() {
 		watch := f.WatchOf(namespace)
 		listed += watch.Listed
 		why := fmt.Sprint(watch.State)
 		if watch.Failures > 0 && watch.LastError != nil {
 			why = watch.LastError.Error()
 		}
-		entries := c.slotsOf(c.neededBy(f, namespace))
+		entries := c.slotsOf(c.informers.NeededBy(f, namespace))
 		switch {
-		case f.optional:
-		case !f.informer.HasSynced():
+		case f.Optional:
+		case !f.Handle.HasSynced():
 			w.because(entries, "informer %q is not synced: %s", f.Name(), why)
-		case f.isCutOff(namespace):
+		case f.IsCutOff(namespace):
 			w.because(entries, "informer %q fails in namespace %q: %s", f.Name(), namespace, why)
 		case watch.SlotsToList > 0:
 			w.because(entries.And(w.warms), "informer %q lists the objects of slots: %s", f.Name(), why)
 		}
 	}
-	w.lists(f.informer, listed)
+	w.lists(f.Handle, listed)
 }
 
 // report adds the state of the run.
@@ -230,17 +231,17 @@ func (r *run[T]) report(w *work) {
 // lacks reports whether a list and watch that calls need has failed for long: one for all entries, or all of
 // an informer.
 func (c *Controller[T]) lacks() bool {
-	for _, f := range c.all() {
+	for _, f := range c.informers.All() {
 		failing := 0
-		for _, namespace := range f.namespaces() {
-			if f.optional || !f.failsForLong(namespace) {
+		for _, namespace := range f.Namespaces() {
+			if f.Optional || !f.FailsForLong(namespace) {
 				continue
 			}
-			if failing++; c.slotsOf(c.neededBy(f, namespace)) == c.table().has() {
+			if failing++; c.slotsOf(c.informers.NeededBy(f, namespace)) == c.table().has() {
 				return true
 			}
 		}
-		if failing > 0 && failing == len(f.namespaces()) {
+		if failing > 0 && failing == len(f.Namespaces()) {
 			return true
 		}
 	}

@@ -71,6 +71,11 @@ var (
 			tests:  []string{"*"},
 		},
 		"controller/internal/queue": {others: []string{"k8s.io/client-go/util/workqueue"}},
+		"controller/internal/caches": {
+			rooms:  []string{".", "internal/engine/delta", "internal/engine/slot", "internal/lead/written", "internal/see/histogram", "internal/see/inspect", "source"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
 		"controller/guard": {
 			rooms:  []string{"internal/engine/served", "internal/decode/wire"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest"},
@@ -99,7 +104,7 @@ var (
 		},
 		"controller": {
 			rooms: []string{
-				".", "controller/guard", "controller/internal/queue", "controller/election",
+				".", "controller/guard", "controller/internal/caches", "controller/internal/queue", "controller/election",
 				"health", "internal/decode/dedup", "internal/engine/delta", "internal/see/fielddiff", "internal/see/histogram",
 				"internal/see/inspect", "internal/see/lograte", "internal/engine/slot", "internal/lead/written", "source",
 			},
