@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 )
 
 // BenchmarkC12_Event measures an event of an object that others have changed, while its key is
@@ -18,9 +19,9 @@ func BenchmarkC12_Event(b *testing.B) {
 			r := newTestRun(b, 1000)
 			f := r.c.informers.Primary()
 			for i := range watched {
-				id := objectID{0, fmt.Sprintf("a/y%03d", i)}
+				id := caches.ObjectID{Key: fmt.Sprintf("a/y%03d", i)}
 				for range watchedAfter {
-					r.rewrites.ended(id.key, time.Now(), false, []ownWrite{{objectID: id}})
+					r.rewrites.ended(id.Key, time.Now(), false, []ownWrite{{ObjectID: id}})
 				}
 			}
 			var events []tidings.Event[*corev1.ConfigMap]

@@ -12,9 +12,11 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 )
 
@@ -62,11 +64,15 @@ func (c *calling) keep(run any, ch change) bool {
 
 // end ends the call, and returns the changes that have come. record takes the writes of the call: a
 // change that keep refuses because the call is over finds them recorded.
-func (c *calling) end(record func(came []change)) (changes []change) {
+func (c *calling) end(record func(came []*barrier.Event)) (changes []change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	changes, c.changes, c.over = c.changes, nil, true
-	record(changes)
+	came := make([]*barrier.Event, len(changes))
+	for i := range changes {
+		came[i] = &changes[i].Event
+	}
+	record(came)
 	return changes
 }
 
@@ -105,12 +111,12 @@ func (r *run[T]) step(n int, item queue.Item[why]) {
 
 // process makes a call, if it may begin.
 func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
-	current := &calling{run: r, ctx: r.calls, slot: noSlot}
+	current := &calling{run: r, ctx: r.calls, slot: barrier.NoSlot}
 	if _, running := r.c.callings.LoadOrStore(item.Key, current); running {
 		return queue.Outcome{Result: queue.Park} // a call of an earlier run has not returned yet
 	}
 	defer func() {
-		r.addAll(item.Key, current.end(func([]change) {}))
+		r.addAll(item.Key, current.end(func([]*barrier.Event) {}))
 		r.c.callings.Delete(item.Key)
 		if r.ctx.Err() != nil {
 			r.c.wake(item.Key)
@@ -125,7 +131,7 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 		}
 		defer t.end(current)
 	}
-	parked, unshown := r.barrier.hold(item.Key)
+	parked, unshown := r.barrier.Hold(item.Key)
 	if parked {
 		return queue.Outcome{Result: queue.Park}
 	}
@@ -242,8 +248,8 @@ func (r *run[T]) call(
 			t.note(current.slot, writes)
 		}
 		r.noteWrites(item.Key, began, current.loops, writes)
-		r.addAll(item.Key, current.end(func(came []change) {
-			r.barrier.record(item.Key, current.slot, writes, came, r.c.informers.All)
+		r.addAll(item.Key, current.end(func(came []*barrier.Event) {
+			r.barrier.Record(item.Key, current.slot, writes, came, r.c.informers.All)
 		}))
 		outcome = r.outcome(item, result, err)
 		switch {
@@ -339,4 +345,19 @@ func (r *run[T]) outcome(item queue.Item[why], result Result, err error) queue.O
 	}
 	r.c.count(func(h *Health) { h.Retries++ })
 	return retryOf(err)
+}
+
+// hasLeft reports whether an object that the informer deleted still exists: it has left the
+// selection, or its namespace is no longer one of the informer's.
+func (r *run[T]) hasLeft(ctx context.Context, last metav1.Object) (bool, error) {
+	primary := r.c.informers.Primary()
+	if _, held := primary.Reached(last.GetNamespace()); !held {
+		return true, nil
+	}
+	if !primary.Selects() {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, barrier.AskAfter)
+	defer cancel()
+	return r.c.o.Guard.Exists(ctx, primary.GVR(), last)
 }

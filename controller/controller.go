@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/see/histogram"
 	"github.com/tidings-go/tidings/internal/see/lograte"
@@ -36,7 +37,7 @@ type Controller[T tidings.Object] struct {
 	reconcile Func[T]
 	primary   *tidings.Informer[T]
 	succeeded broadcast
-	barrier   *barrier[T]
+	barrier   *barrier.Barrier
 	slots     atomic.Pointer[entries] // nil without a group
 	running   atomic.Pointer[run[T]]  // nil without a run; written under mu
 	// callings has the *calling of each key that is with a worker. A worker may be of an earlier
@@ -92,7 +93,7 @@ func New[T tidings.Object](
 	}
 	o = o.withDefaults()
 	c := &Controller[T]{
-		o: o, reconcile: reconcile, primary: primary, workers: o.Workers, barrier: newBarrier[T](),
+		o: o, reconcile: reconcile, primary: primary, workers: o.Workers, barrier: barrier.New(),
 	}
 	f.Subscribe = func() (*tidings.Registration, error) {
 		r := c.running.Load()
@@ -102,7 +103,7 @@ func New[T tidings.Object](
 		return fail(err)
 	}
 	if o.Slots != nil {
-		c.slots.Store(&entries{group: o.Slots, whole: noSlot})
+		c.slots.Store(&entries{group: o.Slots, whole: barrier.NoSlot})
 	}
 	for _, s := range o.Secondaries {
 		if err := c.AddSecondary(s); err != nil {
@@ -180,7 +181,7 @@ func (c *Controller[T]) RemoveSecondary(informer any) error {
 		return fmt.Errorf("controller %q has no secondary with that informer", c.o.Name)
 	}
 	for _, f := range removed {
-		wake := c.barrier.forget(f)
+		wake := c.barrier.Forget(f)
 		if r := c.running.Load(); r != nil {
 			r.unfollow(f)
 			r.wake(wake)
@@ -262,7 +263,7 @@ func (c *Controller[T]) begin(ctx context.Context, term Term) (*run[T], error) {
 	if c.running.Load() != nil {
 		return nil, ErrRunning
 	}
-	c.barrier.restart()
+	c.barrier.Restart()
 	c.restartEntries()
 	r := newRun(ctx, c, term)
 	c.running.Store(r)

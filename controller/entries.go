@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
@@ -66,7 +67,7 @@ func (e *entry) park(key string) {
 // entries are the lives of all entries in a controller, which outlive its runs.
 type entries struct {
 	group   *Slots
-	whole   int       // the entry of all keys; noSlot if Options.Slots divides them
+	whole   int       // the entry of all keys; barrier.NoSlot if Options.Slots divides them
 	changed broadcast // a run has started, or Run has ended
 
 	mu      sync.Mutex // guards the rest
@@ -78,7 +79,7 @@ type entries struct {
 
 // has returns the entries of the controller.
 func (t *entries) has() slot.Set {
-	if t.whole != noSlot {
+	if t.whole != barrier.NoSlot {
 		return slot.Of(t.whole)
 	}
 	return slot.All()
@@ -86,7 +87,7 @@ func (t *entries) has() slot.Set {
 
 // entryOf returns the entry of an object with a UID and a namespace.
 func (t *entries) entryOf(uid types.UID, namespace string) int {
-	if t.whole != noSlot {
+	if t.whole != barrier.NoSlot {
 		return t.whole
 	}
 	return t.group.by.Of(string(uid), namespace)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
@@ -88,7 +89,7 @@ func TestS2_TheLifeOfAnEntry(t *testing.T) {
 		}},
 	} {
 		for event, want := range row.want {
-			table := &entries{whole: noSlot}
+			table := &entries{whole: barrier.NoSlot}
 			w = &opening{entries: of}
 			for _, step := range row.way {
 				events[step](table)
@@ -111,7 +112,7 @@ func TestS2_KeysThatAreParked(t *testing.T) {
 		"serve":  func(table *entries) []string { return table.serve(given) },
 		"drop":   func(table *entries) []string { return table.drop(of) },
 	} {
-		table := &entries{whole: noSlot}
+		table := &entries{whole: barrier.NoSlot}
 		table.serve(given)
 		table.reach(table.expect()[0], of)
 		table.shut(of)
@@ -131,7 +132,7 @@ func TestS2_KeysThatAreParked(t *testing.T) {
 // TestS2_WaitsOfAnEntry: entries with versions are waited for together, and those without. A wait opens
 // only what is still part of it, and tells the versions of nothing else.
 func TestS2_WaitsOfAnEntry(t *testing.T) {
-	table := &entries{whole: noSlot}
+	table := &entries{whole: barrier.NoSlot}
 	table.serve([]slot.Owned{
 		{Number: 1, Versions: map[string]string{"pods": "5", "secrets": "2"}},
 		{Number: 2, Versions: map[string]string{"pods": "12"}}, {Number: 3}, {Number: 4},
@@ -166,7 +167,7 @@ func TestS2_WaitsOfAnEntry(t *testing.T) {
 // TestS2_CallsOfAnEntry outlast its owners, as do writes without an answer.
 func TestS2_CallsOfAnEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table, of := &entries{whole: noSlot}, slot.Of(entryOfTests)
+		table, of := &entries{whole: barrier.NoSlot}, slot.Of(entryOfTests)
 		given := []slot.Owned{{Number: entryOfTests, Versions: map[string]string{}}}
 		began := time.Now()
 		check := func(opened, known bool, running int, oldest time.Time) {
@@ -209,7 +210,7 @@ func TestS2_CallsOfAnEntry(t *testing.T) {
 // TestS2_RunsOfATable: Run runs once at a time, and says what has become of the last one.
 func TestS2_RunsOfATable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		table, cause := &entries{whole: noSlot, group: NewSlots(ByNamespace)}, errors.New("an informer has stopped")
+		table, cause := &entries{whole: barrier.NoSlot, group: NewSlots(ByNamespace)}, errors.New("an informer has stopped")
 		state := func(runs, isOver bool, failure error) {
 			t.Helper()
 			if r, o, f := table.state(); r != runs || o != isOver || f != failure {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/lead/written"
@@ -19,36 +20,34 @@ import (
 func (r *run[T]) changed(f *caches.Informer, e tidings.Event[T]) {
 	ch := changeOf(f, e)
 	r.noteEvent(&ch)
-	if r.rewrites.watches(ch.objectID) {
+	if r.rewrites.watches(ch.ObjectID) {
 		noteState(r, f, ch, e)
 	}
-	if r.lives.changed(ch.key, e) {
-		r.queue.Wake(ch.key)
+	if r.lives.changed(ch.Key, e) {
+		r.queue.Wake(ch.Key)
 	}
-	if !r.isServed(ch.key) {
+	if !r.isServed(ch.Key) {
 		return
 	}
 	if e.Type == tidings.Updated && !e.Resync {
 		if r.ignores(f, e.Old, e.New) {
 			return
 		}
-		ch.isNew = ch.writer == "" && r.asksAnew(ch.key, e.Old, e.New)
+		ch.isNew = ch.Writer == "" && r.asksAnew(ch.Key, e.Old, e.New)
 	}
-	ch.why = why{key: ch.key, cause: causeOf(e), manager: managerOf(e.Object())}
-	r.addServed(ch.key, &ch)
+	ch.why = why{key: ch.Key, cause: causeOf(e), manager: managerOf(e.Object())}
+	r.addServed(ch.Key, &ch)
 }
 
-// changeOf returns the state that an event has brought.
+// change is a new state of an object, which leads to a call of a key.
+type change struct {
+	barrier.Event
+	why   why
+	isNew bool // if others made it, earlier failures of the key do not count
+}
+
 func changeOf[S tidings.Object](f *caches.Informer, e tidings.Event[S]) change {
-	object := e.Object()
-	ch := change{objectID: objectID{f.Number, e.Key()}, version: object.GetResourceVersion()}
-	if e.Type == tidings.Deleted {
-		ch.deleted = string(object.GetUID())
-		if e.Tombstone { // its version is not that of the end
-			ch.version = ""
-		}
-	}
-	return ch
+	return change{Event: barrier.Event{State: caches.StateOf(f, e)}}
 }
 
 // ignores reports whether an update needs no call.
@@ -88,7 +87,7 @@ func (r *run[T]) asksAnew(key string, before, after T) bool {
 var bookkeeping = []string{"status", "metadata.managedFields", "metadata.resourceVersion"}
 
 // noteEvent records a change that an informer's cache holds, and finds its writer.
-func (r *run[T]) noteEvent(ch *change) { r.wake(r.barrier.event(ch)) }
+func (r *run[T]) noteEvent(ch *change) { r.wake(r.barrier.Event(&ch.Event)) }
 
 // add requests a call of a key because of a change, if the key is served.
 func (r *run[T]) add(key string, ch *change) {
@@ -99,12 +98,12 @@ func (r *run[T]) add(key string, ch *change) {
 
 func (r *run[T]) addServed(key string, ch *change) {
 	if current, ok := r.c.callings.Load(key); ok {
-		ch.came = r.barrier.now()
+		ch.Came = r.barrier.Now()
 		if current.(*calling).keep(r, *ch) {
 			return
 		}
 	}
-	if ch.writer == "" && r.barrier.records.Load() != ch.records { // a call has ended meanwhile
+	if ch.Writer == "" && r.barrier.IsOutdated(&ch.Event) { // a call has ended meanwhile
 		r.noteEvent(ch)
 	}
 	r.addAll(key, []change{*ch})
@@ -113,16 +112,16 @@ func (r *run[T]) addServed(key string, ch *change) {
 // addAll requests a call of a key because of changes.
 func (r *run[T]) addAll(key string, changes []change) {
 	for _, ch := range changes {
-		if ch.isNew && ch.writer == "" {
+		if ch.isNew && ch.Writer == "" {
 			r.queue.Reset(key)
 		}
-		a := queue.Ask[why]{Reason: ch.why, Echo: ch.writer == key}
-		a.Reason.own = ch.writer != ""
+		a := queue.Ask[why]{Reason: ch.why, Echo: ch.Writer == key}
+		a.Reason.own = ch.Writer != ""
 		if ch.why.cause == Initial || ch.why.cause == Resync {
 			a.Band = queue.Background
 		}
-		if ch.writer != "" {
-			r.writes.add(key, ch.sent)
+		if ch.Writer != "" {
+			r.writes.add(key, ch.Sent)
 		}
 		r.queue.Add(key, a)
 	}

@@ -9,6 +9,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/health"
 )
@@ -195,12 +196,12 @@ func (c *Controller[T]) Health() Health {
 		if runs, _, _ := t.state(); runs && r == nil {
 			h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
 		}
-		if served, opened, shut := t.sets(); t.whole == noSlot {
+		if served, opened, shut := t.sets(); t.whole == barrier.NoSlot {
 			h.Slots, h.SlotsExpected = opened.Minus(shut).String(), served.Minus(opened).String()
 		}
 	}
 	h.Waits, h.Durations, h.Lag = c.waits.Durations(), c.durations.Durations(), c.callLag.Durations()
-	h.AwaitedWrites = c.barrier.awaitedWrites()
+	h.AwaitedWrites = c.barrier.Open()
 	for _, f := range c.informers.All() {
 		h.Informers = append(h.Informers, FollowedInformer{f.Name(), f.Lag.Durations()})
 		if failed := f.Failures.Last(); failed != nil {
@@ -256,7 +257,11 @@ func (r *run[T]) describe(h *Health) {
 		}
 	}
 	h.WaitingBecause = h.whyWaiting(s.Limited)
-	h.Parked = r.barrier.describe(r.queue.Keys(queue.Parked, listed))
+	for _, k := range r.queue.Keys(queue.Parked, listed) {
+		if held, ok := r.barrier.Held(k.Key); ok {
+			h.Parked = append(h.Parked, Parked(held))
+		}
+	}
 	h.Fights, h.Looping = r.rewritten()
 }
 

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/test/logtable"
 	"github.com/tidings-go/tidings/source"
@@ -150,9 +151,9 @@ func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
 // leads to a call afterwards.
 func TestC12_AnEventWhileItsCallEnds(t *testing.T) {
 	r := newTestRun(t, 1)
-	ch := change{objectID: objectID{0, "a/x0"}, version: "2", why: why{key: "a/x0", cause: Updated}}
+	ch := change{Event: barrier.Event{State: caches.State{ObjectID: caches.ObjectID{Key: "a/x0"}, Version: "2"}}, why: why{key: "a/x0", cause: Updated}}
 	r.noteEvent(&ch)
-	r.barrier.record("a/x0", noSlot, []guard.Write{{
+	r.barrier.Record("a/x0", barrier.NoSlot, []guard.Write{{
 		Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
 		UID: types.UID(fmt.Sprintf("%036d", 0)), Version: "2", Sent: time.Now(),
 	}}, nil, r.c.informers.All)
@@ -160,46 +161,6 @@ func TestC12_AnEventWhileItsCallEnds(t *testing.T) {
 	item, ok := r.queue.Get(0, nil)
 	if !ok || len(item.Reasons) != 1 || !item.Reasons[0].Reason.own {
 		t.Errorf("the reasons of the call are %+v", item.Reasons)
-	}
-}
-
-// TestC03_TheBarrierForgets held keys, and own writes whose events do not come.
-func TestC03_TheBarrierForgets(t *testing.T) {
-	r := newTestRun(t, 1)
-	b := r.barrier
-	write := func(version string, gone bool) guard.Write {
-		return guard.Write{
-			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
-			UID: types.UID(fmt.Sprintf("%036d", 0)), Version: version, Gone: gone, Sent: time.Now(),
-		}
-	}
-	id := objectID{0, "a/x0"}
-	b.record("a/x0", noSlot, []guard.Write{write("2", false), write("3", false), write("", true)}, nil, r.c.informers.All)
-	if parked, _ := b.hold("a/x0"); !parked || len(b.asked) > 0 {
-		t.Errorf("hold: %v, %v", parked, b.asked)
-	}
-	if n := b.keys["a/x0"].open; n != 2 {
-		t.Errorf("%d writes are awaited, want the newest one and the delete", n)
-	}
-	for _, version := range []string{"2", "3"} {
-		ch := change{objectID: id, version: version}
-		if b.event(&ch); ch.writer != "a/x0" {
-			t.Errorf("version %s was written by %q", version, ch.writer)
-		}
-	}
-	ch := change{objectID: id, version: "2"}
-	if b.event(&ch); ch.writer != "" {
-		t.Errorf("an event was the echo of a write twice, of %q", ch.writer)
-	}
-	b.event(&change{objectID: id, version: "4", deleted: string(write("", true).UID)})
-	if wake := b.forget(r.c.informers.Primary()); !slices.Equal(wake, []string{"a/x0"}) {
-		t.Errorf("forget: %v are held back no more", wake)
-	}
-	if parked, _ := b.hold("a/x0"); parked {
-		t.Error("hold: it is parked")
-	}
-	if len(b.keys)+len(b.objects)+len(b.due) != 0 {
-		t.Errorf("left: %v %v %v", b.keys, b.objects, b.due)
 	}
 }
 
@@ -211,7 +172,7 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 		r := newTestRun(t, keys)
 		for i := range keys {
 			key := fmt.Sprint("a/x", i)
-			r.barrier.record(key, noSlot, []guard.Write{{
+			r.barrier.Record(key, barrier.NoSlot, []guard.Write{{
 				Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a",
 				Name: fmt.Sprint("x", i), Version: "2", Sent: time.Now(),
 			}}, nil, r.c.informers.All)
@@ -223,13 +184,15 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 			if st := r.queue.Stats(); st.Parked != keys {
 				t.Fatalf("after %d times: %d keys are parked, want %d", n, st.Parked, keys)
 			}
-			<-r.barrier.timer.C
-			if wake := r.barrier.overdue(); len(wake) > 0 || len(r.barrier.asked) != keys {
-				t.Errorf("overdue: wake %v, ask about %v", wake, r.barrier.asked)
+			<-r.barrier.Alarm()
+			if wake := r.barrier.CheckDue(); len(wake) > 0 {
+				t.Errorf("CheckDue: wake %v", wake)
 			}
 		}
 		for i := range keys {
-			r.barrier.event(&change{objectID: objectID{0, fmt.Sprint("a/x", i)}, version: "2"})
+			r.barrier.Event(&barrier.Event{State: caches.State{
+				ObjectID: caches.ObjectID{Key: fmt.Sprint("a/x", i)}, Version: "2",
+			}})
 		}
 	})
 }
@@ -248,26 +211,6 @@ func TestTheQueueIsOutOfStep(t *testing.T) {
 	if err != nil || !strings.Contains(string(page), "| "+line+" |") {
 		t.Errorf("the page does not have %q: %v", line, err)
 	}
-}
-
-// TestC03_AWriteWithoutAnEvent is forgotten after a minute.
-func TestC03_AWriteWithoutAnEvent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newTestRun(t, 1)
-		b := r.barrier
-		b.record("a/x0", noSlot, []guard.Write{{
-			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
-			Version: "1", Sent: time.Now(),
-		}}, nil, r.c.informers.All)
-		if parked, _ := b.hold("a/x0"); parked || len(b.keys) != 1 {
-			t.Errorf("parked %v, %d keys", parked, len(b.keys))
-		}
-		<-b.timer.C
-		b.overdue()
-		if len(b.keys)+len(b.objects)+len(b.due) != 0 {
-			t.Errorf("left: %v %v %v", b.keys, b.objects, b.due)
-		}
-	})
 }
 
 // TestC03_ATermSharesItsVersions lists what a term leaves: the versions of all its controllers and those of
@@ -352,30 +295,4 @@ func BenchmarkC02_Memory(b *testing.B) {
 		runtime.ReadMemStats(&after)
 	}
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/keys, "B/key")
-}
-
-// heldRun returns a run with a number of keys that are held back.
-func heldRun(tb testing.TB, keys int) *run[*corev1.ConfigMap] {
-	tb.Helper()
-	r := newTestRun(tb, keys)
-	for key, object := range r.c.primary.Lister().All() {
-		r.barrier.record(key, noSlot, []guard.Write{{
-			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: object.Namespace,
-			Name: object.Name, UID: object.UID, Version: fmt.Sprint(1000 + keys), Sent: time.Now(),
-		}}, nil, r.c.informers.All)
-		if parked, _ := r.barrier.hold(key); !parked {
-			tb.Fatalf("%s is not held back", key)
-		}
-	}
-	return r
-}
-
-// BenchmarkC03_Overdue measures one check of each of 40,000 keys that are held back. A check
-// comes every ten seconds.
-func BenchmarkC03_Overdue(b *testing.B) {
-	r := heldRun(b, 40_000)
-	for b.Loop() {
-		r.barrier.epoch = r.barrier.epoch.Add(-askAfter)
-		r.barrier.overdue()
-	}
 }

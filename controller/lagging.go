@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/source"
@@ -21,14 +22,14 @@ const mostAskAgain = 5 * time.Minute
 type unreached[T tidings.Object] struct {
 	*caches.Informer
 	namespace string
-	last
+	want      barrier.Last
 }
 
 // isOver reports whether the version is not waited for any more.
 func (u unreached[T]) isOver() bool {
 	reached, held := u.Reached(u.namespace)
 	return !held || u.Removed.Err() != nil || u.Over() != nil ||
-		!u.unknown && (u.version == "" || written.Reaches(reached, u.version))
+		!u.want.Unknown && (u.want.Version == "" || written.Reaches(reached, u.want.Version))
 }
 
 // holdsUp reports whether calls wait for the version. They do without an optional informer that fails.
@@ -87,9 +88,9 @@ func (l *lagging[T]) update(r *run[T]) {
 	if len(behind) == 0 || time.Since(l.asked) < l.again {
 		return
 	}
-	l.asked, l.again = time.Now(), min(max(askAfter, 2*l.again), mostAskAgain)
+	l.asked, l.again = time.Now(), min(max(barrier.AskAfter, 2*l.again), mostAskAgain)
 	for _, u := range behind {
-		if !l.asking[u] && !u.IsAbsent(u.namespace) && u.until <= r.barrier.now() {
+		if !l.asking[u] && !u.IsAbsent(u.namespace) && u.want.Until <= r.barrier.Now() {
 			l.ask(r, u)
 		}
 	}
@@ -126,14 +127,14 @@ func (u unreached[T]) isFoundOver(r *run[T], found *[]unreached[T]) bool {
 	if err != nil {
 		return false
 	}
-	if u.unknown {
-		r.barrier.know(gvr.GroupResource(), u.until, newest)
-		*found = append(*found, unreached[T]{u.Informer, u.namespace, last{version: caches.Newer(u.version, newest)}})
+	if u.want.Unknown {
+		r.barrier.Know(gvr.GroupResource(), u.want.Until, newest)
+		*found = append(*found, unreached[T]{u.Informer, u.namespace, barrier.Last{Version: caches.Newer(u.want.Version, newest)}})
 		return true
 	}
-	if !written.Reaches(newest, u.version) {
+	if !written.Reaches(newest, u.want.Version) {
 		return true
 	}
-	u.CatchUp(source.Key(u.namespace, ""), u.version)
+	u.CatchUp(source.Key(u.namespace, ""), u.want.Version)
 	return false
 }

@@ -42,7 +42,7 @@ func noteState[T, S tidings.Object](r *run[T], f *caches.Informer, ch change, e 
 	if e.Initial || e.Resync {
 		return
 	}
-	st := state{version: ch.version, deleted: ch.deleted, at: time.Now()}
+	st := state{version: ch.Version, deleted: ch.Deleted, at: time.Now()}
 	switch e.Type {
 	case tidings.Updated:
 		st.manager = writerOf(e.Old, e.New)
@@ -53,7 +53,7 @@ func noteState[T, S tidings.Object](r *run[T], f *caches.Informer, ch change, e 
 	default:
 		st.fields = []string{wholeObject}
 	}
-	r.rewrites.came(ch.objectID, st)
+	r.rewrites.came(ch.ObjectID, st)
 }
 
 // versioning are the fields that each write changes.
@@ -113,7 +113,7 @@ func (r *run[T]) noteWrites(key string, began time.Time, loops bool, writes []gu
 			continue
 		}
 		own = append(own, ownWrite{
-			objectID: objectID{f.Number, source.Key(w.Namespace, w.Name)}, version: w.Version,
+			ObjectID: caches.ObjectID{Informer: f.Number, Key: source.Key(w.Namespace, w.Name)}, version: w.Version,
 			uid: string(w.UID), gone: w.Gone, unknown: w.Unknown, loops: loops,
 		})
 	}
@@ -132,7 +132,7 @@ func (r *run[T]) logNotices(all []notice) {
 		case n.begins:
 			level, text = slog.LevelWarn, "others and calls change the same fields in turn"
 		}
-		attrs := []any{"key", n.Key, "informer", r.c.informers.NameOf(n.id.informer), "object", n.id.key}
+		attrs := []any{"key", n.Key, "informer", r.c.informers.NameOf(n.id.Informer), "object", n.id.Key}
 		if n.begins {
 			attrs = append(attrs, "fields", n.Fields, "manager", n.Manager, "times", n.Times)
 		}
@@ -146,7 +146,7 @@ func (r *run[T]) logNotices(all []notice) {
 // rewritten returns the present fights and loops.
 func (r *run[T]) rewritten() (fights, loops []Rewrite) {
 	for _, n := range r.rewrites.list() {
-		n.Informer, n.Object = r.c.informers.NameOf(n.id.informer), n.id.key
+		n.Informer, n.Object = r.c.informers.NameOf(n.id.Informer), n.id.Key
 		if n.loop {
 			loops = append(loops, n.Rewrite)
 		} else {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 )
@@ -23,7 +24,8 @@ type run[T tidings.Object] struct {
 	c        *Controller[T]
 	term     Term // nil without one
 	queue    *queue.Queue[why]
-	barrier  *barrier[T] // the controller's
+	barrier  *barrier.Barrier // the controller's
+	asker    *barrier.Asker
 	lives    *lives[T]
 	writes   *firstWrites
 	rewrites *rewrites
@@ -64,6 +66,10 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 		alive:         map[int]bool{},
 	}
 	r.stale.Store(&map[string]string{})
+	r.asker = &barrier.Asker{
+		Barrier: c.barrier, Server: c.o.Guard, Wake: func(key string) { r.queue.Wake(key) },
+		Logger: c.o.Logger, Lines: &c.unasked,
+	}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	r.calls, r.endCalls = context.WithCancelCause(labelled(context.WithoutCancel(ctx), c.o.Name, "worker"))
 	r.queue = queue.New(queue.Options[why]{
@@ -177,7 +183,7 @@ func (r *run[T]) start() error {
 	r.turns.Store(1)
 	r.goes("housekeeper", r.housekeep)
 	if r.c.o.Guard != nil {
-		r.goes("asker", r.askServer)
+		r.goes("asker", func() { r.asker.Run(r.ctx) })
 	}
 	r.setWorkers(r.c.workers)
 	return nil
@@ -250,8 +256,8 @@ func (r *run[T]) housekeep() {
 		select {
 		case <-r.ctx.Done():
 			return
-		case <-r.barrier.timer.C:
-			r.wake(r.barrier.overdue())
+		case <-r.barrier.Alarm():
+			r.wake(r.barrier.CheckDue())
 			continue
 		case <-ticker.C:
 		}
@@ -290,8 +296,9 @@ func (r *run[T]) logLong() {
 			r.c.o.Logger.Warn("a call takes long", "key", k.Key, "for", k.For)
 		}
 	}
-	for _, p := range r.barrier.describe(r.queue.Keys(queue.Parked, 1)) {
-		if d := time.Since(p.Since); d >= askAfter && d < askAfter+housekeeping {
+	for _, k := range r.queue.Keys(queue.Parked, 1) {
+		p, ok := r.barrier.Held(k.Key)
+		if d := time.Since(p.Since); ok && d >= barrier.AskAfter && d < barrier.AskAfter+housekeeping {
 			r.c.o.Logger.Warn("a key is held back, as a cache does not show what its calls wrote",
 				"key", p.Key, "informer", p.Informer, "object", p.Object, "version", p.Version)
 		}
@@ -307,7 +314,7 @@ func (r *run[T]) checkFollower(f *caches.Informer) (all bool) {
 		return false
 	}
 	if f.WentBack() {
-		r.wake(r.barrier.doubt(f))
+		r.wake(r.barrier.NewHistory(f))
 		all = true
 	}
 	if f.ClaimQuestion() {

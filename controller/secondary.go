@@ -174,7 +174,7 @@ func mapEvent[T, S tidings.Object](
 ) {
 	ch := changeOf(f, e)
 	r.noteEvent(&ch)
-	if r.rewrites.watches(ch.objectID) {
+	if r.rewrites.watches(ch.ObjectID) {
 		noteState(r, f, ch, e)
 	}
 	if e.Initial {
@@ -182,7 +182,7 @@ func mapEvent[T, S tidings.Object](
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			f.Failures.Add("Maps", ch.key, value)
+			f.Failures.Add("Maps", ch.Key, value)
 		}
 	}()
 	var keys []string
@@ -197,7 +197,7 @@ func mapEvent[T, S tidings.Object](
 		return
 	}
 	ch.why = why{
-		key: ch.key, informer: f.Number, cause: causeOf(e), manager: managerOf(e.Object()),
+		key: ch.Key, informer: f.Number, cause: causeOf(e), manager: managerOf(e.Object()),
 	}
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/internal/lead/written"
@@ -29,7 +30,7 @@ func (c *Controller[T]) lead(group *Slots, number int) {
 // isStandby reports whether another process is to lead the controller.
 func (c *Controller[T]) isStandby() bool {
 	t := c.table()
-	return t != nil && t.whole != noSlot && !t.isIn(t.whole, open)
+	return t != nil && t.whole != barrier.NoSlot && !t.isIn(t.whole, open)
 }
 
 // leaveSlots is called for a controller that is not to run: slots are served without it.
@@ -95,7 +96,7 @@ func (c *Controller[T]) warm(ctx context.Context, t Term) error {
 
 func (c *Controller[T]) serve(owned []slot.Owned) {
 	for _, o := range owned {
-		c.barrier.reached(o.Number, o.Versions) // the next owner has to reach them too
+		c.barrier.Reached(o.Number, o.Versions) // the next owner has to reach them too
 	}
 	c.settle(c.table().serve(owned))
 }
@@ -104,7 +105,7 @@ func (c *Controller[T]) serve(owned []slot.Owned) {
 // UID, a call for another object of such a key, in another slot, may wait too.
 func (c *Controller[T]) settle(parked []string) {
 	for _, key := range parked {
-		c.barrier.release(key)
+		c.barrier.Release(key)
 	}
 	if r := c.running.Load(); r != nil {
 		r.wake(parked)
@@ -115,23 +116,23 @@ func (c *Controller[T]) settle(parked []string) {
 // shown returns the versions that show all writes to an entry. While the entry is shut, the keys whose writes
 // do not show are held: so the server is asked about them when they are due.
 func (c *Controller[T]) shown(n int, shut bool) (versions map[string]string, ok bool) {
-	keys := c.barrier.unshown(slot.Of(n))
+	keys := c.barrier.Unsettled(slot.Of(n))
 	for _, key := range keys {
 		if !shut {
 			break
 		}
-		if parked, _ := c.barrier.hold(key); parked {
+		if parked, _ := c.barrier.Hold(key); parked {
 			c.table().park(n, key)
 		} else {
 			c.wake(key)
 		}
 	}
-	return c.barrier.written(slot.Of(n)), len(keys) == 0
+	return c.barrier.Written(slot.Of(n)), len(keys) == 0
 }
 
 // slotsOf returns the entries that may have keys of a namespace, "" being all.
 func (c *Controller[T]) slotsOf(namespace string) (slots slot.Set) {
-	if t := c.table(); namespace == "" || t.whole != noSlot || t.group.by == ByUID {
+	if t := c.table(); namespace == "" || t.whole != barrier.NoSlot || t.group.by == ByUID {
 		return t.has()
 	}
 	slots.Add(ByNamespace.Of("", namespace))
@@ -143,7 +144,7 @@ func (c *Controller[T]) slotsOf(namespace string) (slots slot.Set) {
 func (c *Controller[T]) slotOf(r *run[T], key string) (n int, ok bool) {
 	namespace, _ := written.SplitKey(key)
 	t := c.table()
-	if t.whole != noSlot || t.group.by == ByNamespace {
+	if t.whole != barrier.NoSlot || t.group.by == ByNamespace {
 		return t.entryOf("", namespace), true
 	}
 	if uid, called := r.lives.uid(key); called {
@@ -184,7 +185,7 @@ func (r *run[T]) open(w *opening) {
 		behind = nil // after a crash it is not known whether anything was written
 		if known {
 			for n := range w.entries.Slots() {
-				r.barrier.reached(n, versions) // the next owner has to reach them too
+				r.barrier.Reached(n, versions) // the next owner has to reach them too
 			}
 			t.know(w)
 		}
@@ -289,7 +290,7 @@ func (c *Controller[T]) forget(entries slot.Set) {
 		return entries.Has(c.table().entryOf(uid, namespace))
 	})
 	for _, key := range append(keys, called...) {
-		r.barrier.release(key)
+		r.barrier.Release(key)
 		r.writes.take(key)
 		c.panicked.Delete(key)
 	}

@@ -89,7 +89,7 @@ func (r *run[T]) lacking(f *caches.Informer) (behind []unreached[T]) {
 		return nil
 	}
 	for _, namespace := range f.Namespaces() {
-		u := unreached[T]{f, namespace, r.barrier.wroteTo(resource.GroupResource(), f.Part(namespace))}
+		u := unreached[T]{f, namespace, r.barrier.LastWrite(resource.GroupResource(), f.Part(namespace))}
 		if !u.isOver() {
 			behind = append(behind, u)
 		}

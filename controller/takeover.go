@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/source"
@@ -15,7 +16,7 @@ import (
 const (
 	// handOverWait bounds the wait of a start for the versions that the last holder of a term has left.
 	// Then the keys that need them wait alone.
-	handOverWait = askAfter
+	handOverWait = barrier.AskAfter
 	// crashWait bounds the wait for the server's versions if the last holder has left none. It is
 	// not known whether there were writes, and a quiet collection shows its version once a
 	// minute.
@@ -51,7 +52,7 @@ func (r *run[T]) takeOver() {
 	if known && r.c.o.Guard != nil { // after a crash it is not known whether anything was written
 		r.lagging.add(behind...)
 	}
-	r.barrier.reached(noSlot, versions) // the next owner has to reach them too
+	r.barrier.Reached(barrier.NoSlot, versions) // the next owner has to reach them too
 	r.tookOver = all && r.ctx.Err() == nil
 }
 
@@ -109,7 +110,7 @@ func (r *run[T]) catchUp(versions map[string]string, crashed bool) (behind []unr
 	ctx, cancel := context.WithTimeout(r.ctx, bound)
 	defer cancel()
 	for u := range r.unreached(versions) {
-		if u.IsAbsent(u.namespace) || !u.AwaitVersion(ctx, u.namespace, u.version) {
+		if u.IsAbsent(u.namespace) || !u.AwaitVersion(ctx, u.namespace, u.want.Version) {
 			behind = append(behind, u)
 		}
 	}
@@ -120,7 +121,7 @@ func (r *run[T]) catchUp(versions map[string]string, crashed bool) (behind []unr
 func (r *run[T]) listQuiet(versions map[string]string) {
 	for u := range r.unreached(versions) {
 		if u.IsSilent(u.namespace, quietAfter) {
-			u.CatchUp(source.Key(u.namespace, ""), u.version)
+			u.CatchUp(source.Key(u.namespace, ""), u.want.Version)
 		}
 	}
 }
@@ -130,7 +131,7 @@ func (r *run[T]) unreached(versions map[string]string) iter.Seq[unreached[T]] {
 	return func(yield func(unreached[T]) bool) {
 		for _, f := range r.c.informers.All() {
 			for _, namespace := range f.Namespaces() {
-				u := unreached[T]{f, namespace, last{version: versions[f.Part(namespace)]}}
+				u := unreached[T]{f, namespace, barrier.Last{Version: versions[f.Part(namespace)]}}
 				if !u.isOver() && !yield(u) {
 					return
 				}
@@ -187,19 +188,19 @@ func (r *run[T]) handOver() {
 		t.Reached(nil)
 		return
 	}
-	r.barrier.reached(noSlot, left)
+	r.barrier.Reached(barrier.NoSlot, left)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), outcomeWait)
 	defer cancel()
 	ticker := time.NewTicker(outcomeWait / 100)
 	defer ticker.Stop()
 	for {
-		open := r.barrier.withoutVersion()
+		open := r.barrier.Unversioned()
 		if len(open) == 0 {
-			t.Reached(r.barrier.written(slot.Set{}))
+			t.Reached(r.barrier.Written(slot.Set{}))
 			return
 		}
 		for _, key := range open {
-			r.askAbout(ctx, key)
+			r.asker.About(ctx, key)
 		}
 		select {
 		case <-ticker.C:

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/tidings-go/tidings/controller/internal/caches"
 )
 
 const (
@@ -39,8 +41,8 @@ type rewrites struct {
 	ids atomic.Pointer[watchedIDs] // the keys of watched
 
 	mu      sync.Mutex // guards the rest
-	written map[objectID]writeCount
-	watched map[objectID]*watchedObject
+	written map[caches.ObjectID]writeCount
+	watched map[caches.ObjectID]*watchedObject
 }
 
 // watchedIDs are the objects that are watched, for events, which take no lock. It does not change.
@@ -48,10 +50,10 @@ type watchedIDs struct {
 	// some excludes most other objects, by the last characters of their keys: a look into the map
 	// costs more.
 	some [256]bool
-	all  map[objectID]bool
+	all  map[caches.ObjectID]bool
 }
 
-func (w *watchedIDs) has(id objectID) bool { return w.some[mark(id.key)] && w.all[id] }
+func (w *watchedIDs) has(id caches.ObjectID) bool { return w.some[mark(id.Key)] && w.all[id] }
 
 // mark returns a number that most keys of the same length do not share.
 func mark(key string) (n byte) {
@@ -89,7 +91,7 @@ type state struct {
 
 // ownWrite is a write of a call that has ended.
 type ownWrite struct {
-	objectID
+	caches.ObjectID
 	version, uid  string
 	gone, unknown bool
 	loops         bool // the call had no reasons but own writes
@@ -124,28 +126,28 @@ func (r *repeat) add(at time.Time) {
 }
 
 func newRewrites() *rewrites {
-	s := &rewrites{written: map[objectID]writeCount{}, watched: map[objectID]*watchedObject{}}
+	s := &rewrites{written: map[caches.ObjectID]writeCount{}, watched: map[caches.ObjectID]*watchedObject{}}
 	s.publishIDs()
 	return s
 }
 
 // watches reports whether the states of an object are compared.
-func (s *rewrites) watches(id objectID) bool { return s.ids.Load().has(id) }
+func (s *rewrites) watches(id caches.ObjectID) bool { return s.ids.Load().has(id) }
 
 // isIdle reports whether no object is watched.
 func (s *rewrites) isIdle() bool { return len(s.ids.Load().all) == 0 }
 
 // publishIDs is called when another object is watched, or one is no longer watched.
 func (s *rewrites) publishIDs() {
-	ids := &watchedIDs{all: make(map[objectID]bool, len(s.watched))}
+	ids := &watchedIDs{all: make(map[caches.ObjectID]bool, len(s.watched))}
 	for id := range s.watched {
-		ids.some[mark(id.key)], ids.all[id] = true, true
+		ids.some[mark(id.Key)], ids.all[id] = true, true
 	}
 	s.ids.Store(ids)
 }
 
 // came keeps a state of a watched object until its writer is known.
-func (s *rewrites) came(id objectID, st state) {
+func (s *rewrites) came(id caches.ObjectID, st state) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	o := s.watched[id]
@@ -161,7 +163,7 @@ func (s *rewrites) came(id objectID, st state) {
 // notice is the beginning or the end of a fight or loop.
 type notice struct {
 	Rewrite
-	id           objectID
+	id           caches.ObjectID
 	loop, begins bool
 }
 
@@ -172,9 +174,9 @@ func (s *rewrites) ended(key string, began time.Time, loops bool, writes []ownWr
 	defer s.mu.Unlock()
 	now := time.Now()
 	for _, w := range writes {
-		switch o := s.watched[w.objectID]; {
+		switch o := s.watched[w.ObjectID]; {
 		case o == nil:
-			s.countWrite(key, w.objectID, now)
+			s.countWrite(key, w.ObjectID, now)
 		case w.unknown: // its state would count as a change of others
 			o.key, o.written, o.own, o.states = key, now, nil, nil
 			clear(o.fields)
@@ -189,7 +191,7 @@ func (s *rewrites) ended(key string, began time.Time, loops bool, writes []ownWr
 			continue
 		}
 		o.attribute(began)
-		of := func(w ownWrite) bool { return w.objectID == id }
+		of := func(w ownWrite) bool { return w.ObjectID == id }
 		if !loops || !slices.ContainsFunc(writes, of) {
 			o.rest()
 		}
@@ -202,7 +204,7 @@ func (s *rewrites) ended(key string, began time.Time, loops bool, writes []ownWr
 }
 
 // countWrite counts a write of an object that is not watched, and watches it after several.
-func (s *rewrites) countWrite(key string, id objectID, now time.Time) {
+func (s *rewrites) countWrite(key string, id caches.ObjectID, now time.Time) {
 	c := s.written[id]
 	if now.Sub(c.last) > restAfter {
 		c.times = 0
@@ -228,7 +230,7 @@ func (s *rewrites) makeRoom(now time.Time) bool {
 	if len(s.watched) < maxWatched {
 		return true
 	}
-	var oldest objectID
+	var oldest caches.ObjectID
 	since := now.Add(-watchedFor)
 	found := false
 	for id, o := range s.watched {
@@ -242,7 +244,7 @@ func (s *rewrites) makeRoom(now time.Time) bool {
 	return found
 }
 
-func (s *rewrites) drop(id objectID) {
+func (s *rewrites) drop(id caches.ObjectID) {
 	delete(s.watched, id)
 	s.publishIDs()
 }
@@ -362,7 +364,7 @@ func (o *watchedObject) hasSigns() bool {
 }
 
 // notices appends the fights and loops that have begun or ended since the last time.
-func (o *watchedObject) notices(all []notice, id objectID, now time.Time) []notice {
+func (o *watchedObject) notices(all []notice, id caches.ObjectID, now time.Time) []notice {
 	if fight, ok := o.fight(now); ok != o.fights {
 		o.fights = ok
 		all = append(all, notice{Rewrite: fight, id: id, begins: ok})

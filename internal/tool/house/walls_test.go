@@ -76,6 +76,11 @@ var (
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
+		"controller/internal/barrier": {
+			rooms:  []string{"controller/guard", "controller/internal/caches", "internal/engine/delta", "internal/engine/slot", "internal/lead/written", "internal/see/lograte"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
 		"controller/guard": {
 			rooms:  []string{"internal/engine/served", "internal/decode/wire"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest"},
@@ -104,7 +109,7 @@ var (
 		},
 		"controller": {
 			rooms: []string{
-				".", "controller/guard", "controller/internal/caches", "controller/internal/queue", "controller/election",
+				".", "controller/guard", "controller/internal/caches", "controller/internal/barrier", "controller/internal/queue", "controller/election",
 				"health", "internal/decode/dedup", "internal/engine/delta", "internal/see/fielddiff", "internal/see/histogram",
 				"internal/see/inspect", "internal/see/lograte", "internal/engine/slot", "internal/lead/written", "source",
 			},
