@@ -122,7 +122,7 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 			r.c.wake(item.Key)
 		}
 	}()
-	if r.ctx.Err() != nil || r.isHeldUp(item.Key) || r.isTermOver() {
+	if r.ctx.Err() != nil || r.gate.IsClosed(item.Key) || r.isTermOver() {
 		return queue.Outcome{Result: queue.Park}
 	}
 	if t := r.c.slots.Load(); t != nil {

@@ -2,9 +2,7 @@ package controller
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -232,7 +230,7 @@ func (r *run[T]) describe(h *Health) {
 	}
 	started, ending, isHung := r.started, r.ending, r.surveyed.hung
 	r.mu.Unlock()
-	all, stale := r.namesHolding()
+	all, stale := r.gate.Names()
 	switch {
 	case ending:
 		h.State = StateStopping
@@ -291,19 +289,6 @@ func (h *Health) whyWaiting(limited bool) string {
 		return "the calls of its flow leave one worker to the keys of others"
 	}
 	return "a worker is about to take it"
-}
-
-// namesHolding returns the names of the informers that hold up calls, with the namespace of these if that is
-// not all, and whether all calls are held up.
-func (r *run[T]) namesHolding() (all bool, names []string) {
-	holding := r.holding()
-	if name := holding[""]; name != "" {
-		return true, []string{name}
-	}
-	for _, namespace := range slices.Sorted(maps.Keys(holding)) {
-		names = append(names, holding[namespace]+" in namespace "+namespace)
-	}
-	return len(names) > 0 && len(names) == len(r.c.informers.Primary().Namespaces()), names
 }
 
 func bandsOf(s queue.Stats) Bands {

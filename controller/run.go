@@ -12,6 +12,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/gate"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 )
 
@@ -39,12 +40,7 @@ type run[T tidings.Object] struct {
 	group     sync.WaitGroup // the goroutines other than the workers
 	callGroup sync.WaitGroup // the workers; their labels are those of calls
 
-	// stale maps a namespace to the informer that has been out of contact for too long and that its
-	// keys need; "" stands for all namespaces. heldUp has the namespaces with keys that wait for one.
-	stale  atomic.Pointer[map[string]string]
-	heldUp sync.Map
-	// lagging has the versions that hold up calls until the caches reach them.
-	lagging lagging[T]
+	gate gate.Gate // closed for keys, because of informers
 	// turns is 0 before calls may begin, and after the end; then it is odd, and rises with each check.
 	turns atomic.Uint64
 
@@ -65,13 +61,15 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 		registrations: map[*caches.Informer]*tidings.Registration{},
 		alive:         map[int]bool{},
 	}
-	r.stale.Store(&map[string]string{})
 	r.asker = &barrier.Asker{
 		Barrier: c.barrier, Server: c.o.Guard, Wake: func(key string) { r.queue.Wake(key) },
 		Logger: c.o.Logger, Lines: &c.unasked,
 	}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	r.calls, r.endCalls = context.WithCancelCause(labelled(context.WithoutCancel(ctx), c.o.Name, "worker"))
+	r.gate.Informers, r.gate.Barrier, r.gate.Server = &c.informers, c.barrier, c.o.Guard
+	r.gate.MaxStaleness, r.gate.Logger, r.gate.Context = c.o.MaxStaleness, c.o.Logger, r.ctx
+	r.gate.Go, r.gate.Follows = r.goes, r.isFollowed
 	r.queue = queue.New(queue.Options[why]{
 		Workers: c.workers, Flow: r.flow(), FirstDelay: c.o.FirstDelay, MaxDelay: c.o.MaxDelay,
 		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name, Panicked: r.panicked,
@@ -171,7 +169,7 @@ func (r *run[T]) start() error {
 	r.waitFor(func() []string { return []string{"what the last holder of the term has written"} })
 	r.takeOver()
 	r.waitFor(nil)
-	r.checkStaleness()
+	r.checkGate()
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
 	r.mu.Lock()
@@ -269,12 +267,19 @@ func (r *run[T]) housekeep() {
 		if renewed {
 			r.everything()
 		}
-		r.checkStaleness()
+		r.checkGate()
 		r.logLong()
 		r.logNotices(r.rewrites.expire())
 		if r.c.slots.Load() != nil && !time.Now().Before(r.surveyed.next) {
 			r.survey()
 		}
+	}
+}
+
+// checkGate wakes the keys for which every informer has what calls need again.
+func (r *run[T]) checkGate() {
+	if r.gate.Check() {
+		r.queue.WakeAll()
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/gate"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/internal/lead/written"
@@ -180,7 +181,7 @@ func (r *run[T]) serve() {
 // calls each of their keys once. Caches that are behind hold up the entries that need them.
 func (r *run[T]) open(w *opening) {
 	t := r.c.table()
-	versions, known, behind := r.reach(w.versions, w.versions != nil)
+	versions, known, behind := r.gate.Reach(w.versions, w.versions != nil)
 	if w.versions == nil {
 		behind = nil // after a crash it is not known whether anything was written
 		if known {
@@ -190,20 +191,21 @@ func (r *run[T]) open(w *opening) {
 			t.know(w)
 		}
 	}
-	waits := &lagging[T]{added: behind}
+	var waits gate.Waits
+	waits.Add(behind...)
 	for r.ctx.Err() == nil {
-		waits.update(r)
+		r.gate.Update(&waits)
 		held := slot.Set{}
-		for _, u := range waits.all() {
-			if u.holdsUp() {
-				held = held.Union(r.c.slotsOf(r.c.heldUpBy(u)))
+		for _, u := range waits.All() {
+			if u.HoldsUp() {
+				held = held.Union(r.c.slotsOf(r.gate.HeldUpBy(u)))
 			}
 		}
 		r.weigh(w.entries.Minus(held))
 		opened, others := t.reach(w, w.entries.Minus(held))
 		r.callMoved(opened)
 		if !others || !pause(r.ctx) {
-			r.lagging.add(waits.all()...) // of optional informers that fail
+			r.gate.Waits.Add(waits.All()...) // of optional informers that fail
 			return
 		}
 	}

@@ -206,7 +206,7 @@ func (c *Controller[T]) workOf(w *work, f *caches.Informer) {
 // report adds the state of the run.
 func (r *run[T]) report(w *work) {
 	w.turns(r, r.turns.Load(), "controller %q", r.c.Name())
-	for namespace, name := range r.holding() {
+	for namespace, name := range r.gate.Holding() {
 		w.because(r.c.slotsOf(namespace), "informer %q is out of contact, or does not show what was written", name)
 	}
 	r.mu.Lock()
