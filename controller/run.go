@@ -14,6 +14,7 @@ import (
 	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/controller/internal/gate"
 	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/controller/internal/terms"
 )
 
 // housekeeping is the period of the checks that no event leads to.
@@ -26,11 +27,11 @@ type run[T tidings.Object] struct {
 	term     Term // nil without one
 	queue    *queue.Queue[why]
 	barrier  *barrier.Barrier // the controller's
-	asker    *barrier.Asker
+	asker    barrier.Asker
 	lives    *lives[T]
 	writes   *firstWrites
 	rewrites *rewrites
-	tookOver bool // the run has waited for the writes of the last holder of the term
+	terms    terms.Succession
 
 	// ctx ends when no more calls begin; calls is the context of the calls, and ends later.
 	ctx       context.Context
@@ -61,7 +62,7 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 		registrations: map[*caches.Informer]*tidings.Registration{},
 		alive:         map[int]bool{},
 	}
-	r.asker = &barrier.Asker{
+	r.asker = barrier.Asker{
 		Barrier: c.barrier, Server: c.o.Guard, Wake: func(key string) { r.queue.Wake(key) },
 		Logger: c.o.Logger, Lines: &c.unasked,
 	}
@@ -70,6 +71,7 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 	r.gate.Informers, r.gate.Barrier, r.gate.Server = &c.informers, c.barrier, c.o.Guard
 	r.gate.MaxStaleness, r.gate.Logger, r.gate.Context = c.o.MaxStaleness, c.o.Logger, r.ctx
 	r.gate.Go, r.gate.Follows = r.goes, r.isFollowed
+	r.terms = terms.Succession{Term: term, Gate: &r.gate, Asker: &r.asker}
 	r.queue = queue.New(queue.Options[why]{
 		Workers: c.workers, Flow: r.flow(), FirstDelay: c.o.FirstDelay, MaxDelay: c.o.MaxDelay,
 		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name, Panicked: r.panicked,
@@ -167,7 +169,7 @@ func (r *run[T]) start() error {
 		r.checkFollower(f) // the server may have been set back since the last run
 	}
 	r.waitFor(func() []string { return []string{"what the last holder of the term has written"} })
-	r.takeOver()
+	r.terms.TakeOver()
 	r.waitFor(nil)
 	r.checkGate()
 	r.c.mu.Lock()
@@ -364,7 +366,7 @@ func (r *run[T]) end() error {
 	}
 	r.endCalls(ErrStopping)
 	r.group.Wait()
-	r.handOver()
+	r.terms.Leave()
 	return nil
 }
 

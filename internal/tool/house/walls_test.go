@@ -85,6 +85,10 @@ var (
 			rooms: []string{"controller/guard", "controller/internal/barrier", "controller/internal/caches", "internal/lead/written", "source"},
 			tests: []string{"*"},
 		},
+		"controller/internal/terms": {
+			rooms: []string{"controller/guard", "controller/election", "controller/internal/barrier", "controller/internal/caches", "controller/internal/gate", "internal/engine/slot"},
+			tests: []string{"*"},
+		},
 		"controller/guard": {
 			rooms:  []string{"internal/engine/served", "internal/decode/wire"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest"},
@@ -113,7 +117,7 @@ var (
 		},
 		"controller": {
 			rooms: []string{
-				".", "controller/guard", "controller/internal/caches", "controller/internal/barrier", "controller/internal/gate", "controller/internal/queue", "controller/election",
+				".", "controller/guard", "controller/internal/caches", "controller/internal/barrier", "controller/internal/gate", "controller/internal/terms", "controller/internal/queue", "controller/election",
 				"health", "internal/decode/dedup", "internal/engine/delta", "internal/see/fielddiff", "internal/see/histogram",
 				"internal/see/inspect", "internal/see/lograte", "internal/engine/slot", "internal/lead/written", "source",
 			},
