@@ -17,6 +17,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 )
 
@@ -141,23 +142,23 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 // processObject finds the object that a call is for, and makes the call.
 func (r *run[T]) processObject(item queue.Item[why], unshown bool, current *calling) queue.Outcome {
 	lister := r.c.primary.Lister()
-	object, next := r.lives.begin(item.Key, func() (T, bool) {
+	object, next := r.incarnations.Begin(item.Key, func() (T, bool) {
 		lister = lister.Frozen()
 		object, err := lister.Get(item.Key)
 		return object, err == nil && r.isIn(current.slot, object)
 	})
 	request := Request[T]{
 		Key: item.Key, Object: object, Failures: item.Failures, Waited: item.Waited,
-		Gone: next == theEnd, Unshown: unshown, MoreReasons: item.MoreReasons,
+		Gone: next == incarnation.Ended, Unshown: unshown, MoreReasons: item.MoreReasons,
 	}
 	switch next {
-	case nothing:
+	case incarnation.Nothing:
 		r.writes.take(item.Key)
 		r.c.succeeded.send()
 		return queue.Outcome{}
-	case laterEnd:
+	case incarnation.EndPending:
 		return queue.Outcome{Result: queue.Park}
-	case theEnd:
+	case incarnation.Ended:
 		left, err := r.hasLeft(current.ctx, object)
 		if err != nil {
 			return r.outcome(item, Result{}, err)
@@ -268,7 +269,7 @@ func (r *run[T]) succeeded(request Request[T], result Result) {
 	r.c.panicked.Delete(request.Key)
 	switch {
 	case !request.Gone:
-		r.lives.succeeded(request.Key, request.Object.GetResourceVersion())
+		r.incarnations.Succeeded(request.Key, request.Object.GetResourceVersion())
 	case result.RequeueAfter == 0:
 		r.endLife(request.Key)
 	}
@@ -277,7 +278,7 @@ func (r *run[T]) succeeded(request Request[T], result Result) {
 
 // endLife ends the life of an object that is gone. Another one of its key has its first call then.
 func (r *run[T]) endLife(key string) {
-	r.lives.over(key)
+	r.incarnations.End(key)
 	_, err := r.c.primary.Lister().Get(key)
 	if err == nil && r.isServed(key) {
 		r.queue.Add(key, queue.Ask[why]{Reason: why{cause: Added}})

@@ -23,7 +23,7 @@ func (r *run[T]) changed(f *caches.Informer, e tidings.Event[T]) {
 	if r.rewrites.watches(ch.ObjectID) {
 		noteState(r, f, ch, e)
 	}
-	if r.lives.changed(ch.Key, e) {
+	if r.incarnations.Event(ch.Key, e) {
 		r.queue.Wake(ch.Key)
 	}
 	if !r.isServed(ch.Key) {

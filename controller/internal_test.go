@@ -19,6 +19,7 @@ import (
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/test/logtable"
 	"github.com/tidings-go/tidings/source"
@@ -28,60 +29,6 @@ func objectOf(name, uid, version string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "a", Name: name, UID: types.UID(uid), ResourceVersion: version,
 	}}
-}
-
-// TestC06_Lives: the object and the kind of the next call, by the states that the cache and the
-// handler have received.
-func TestC06_Lives(t *testing.T) {
-	deleted := func(uid string) tidings.Event[*corev1.ConfigMap] {
-		return tidings.Event[*corev1.ConfigMap]{Type: tidings.Deleted, Old: objectOf("x", uid, "2")}
-	}
-	replaced := func(before, after string) tidings.Event[*corev1.ConfigMap] {
-		return tidings.Event[*corev1.ConfigMap]{
-			Type: tidings.Updated, Old: objectOf("x", before, "2"), New: objectOf("x", after, "3"),
-		}
-	}
-	for name, o := range map[string]struct {
-		called []string // the UID of an earlier call
-		events []tidings.Event[*corev1.ConfigMap]
-		cached []string // the UID of the cached object
-		want   next
-	}{
-		"there was and is nothing":         {nil, nil, nil, nothing},
-		"the first call":                   {nil, nil, []string{"1"}, theState},
-		"another call":                     {[]string{"1"}, nil, []string{"1"}, theState},
-		"the handler is behind":            {[]string{"1"}, nil, nil, laterEnd},
-		"a replacement is yet to come":     {[]string{"1"}, nil, []string{"2"}, laterEnd},
-		"deleted":                          {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, nil, theEnd},
-		"deleted and made anew":            {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, []string{"2"}, theEnd},
-		"replaced":                         {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "2")}, []string{"2"}, theEnd},
-		"replaced twice":                   {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "2"), replaced("2", "3")}, []string{"3"}, theEnd},
-		"another one was deleted":          {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("2")}, []string{"1"}, theState},
-		"it left the selection, and came":  {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, []string{"1"}, theState},
-		"without UIDs, deleted":            {[]string{""}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, nil, theEnd},
-		"without UIDs, made anew":          {[]string{""}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, []string{""}, theEnd},
-		"a UID that is not known, there":   {[]string{"1"}, nil, []string{""}, theState},
-		"a UID that is not known, deleted": {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, nil, theEnd},
-		"a UID that is not known, changed": {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "")}, []string{""}, theState},
-		"without UIDs, there":              {[]string{""}, nil, []string{""}, theState},
-	} {
-		l := newLives[*corev1.ConfigMap]()
-		for _, uid := range o.called {
-			l.begin("a/x", func() (*corev1.ConfigMap, bool) { return objectOf("x", uid, "1"), true })
-		}
-		for _, e := range o.events {
-			l.changed("a/x", e)
-		}
-		_, got := l.begin("a/x", func() (*corev1.ConfigMap, bool) {
-			if o.cached == nil {
-				return nil, false
-			}
-			return objectOf("x", o.cached[0], "3"), true
-		})
-		if got != o.want {
-			t.Errorf("%s: %v, want %v", name, got, o.want)
-		}
-	}
 }
 
 // memorySource lists objects, and its watch sends no events.
@@ -250,12 +197,12 @@ func BenchmarkC02_Memory(b *testing.B) {
 	r := newTestRun(b, keys)
 	var before, after runtime.MemStats
 	for b.Loop() {
-		r.lives = newLives[*corev1.ConfigMap]()
+		r.incarnations = incarnation.New[*corev1.ConfigMap]()
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		for key, object := range r.c.primary.Lister().All() {
-			r.lives.begin(key, func() (*corev1.ConfigMap, bool) { return object, true })
-			r.lives.succeeded(key, object.ResourceVersion)
+			r.incarnations.Begin(key, func() (*corev1.ConfigMap, bool) { return object, true })
+			r.incarnations.Succeeded(key, object.ResourceVersion)
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)

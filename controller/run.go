@@ -13,6 +13,7 @@ import (
 	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/controller/internal/gate"
+	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/controller/internal/terms"
 )
@@ -22,16 +23,16 @@ const housekeeping = time.Second
 
 // run is one run of a controller, from Run to its return.
 type run[T tidings.Object] struct {
-	primary  *caches.Informer
-	c        *Controller[T]
-	term     Term // nil without one
-	queue    *queue.Queue[why]
-	barrier  *barrier.Barrier // the controller's
-	asker    barrier.Asker
-	lives    *lives[T]
-	writes   *firstWrites
-	rewrites *rewrites
-	terms    terms.Succession
+	primary      *caches.Informer
+	c            *Controller[T]
+	term         Term // nil without one
+	queue        *queue.Queue[why]
+	barrier      *barrier.Barrier // the controller's
+	asker        barrier.Asker
+	incarnations *incarnation.Tracker[T]
+	writes       *firstWrites
+	rewrites     *rewrites
+	terms        terms.Succession
 
 	// ctx ends when no more calls begin; calls is the context of the calls, and ends later.
 	ctx       context.Context
@@ -57,7 +58,7 @@ type run[T tidings.Object] struct {
 
 func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) *run[T] {
 	r := &run[T]{
-		c: c, primary: c.informers.Primary(), term: term, barrier: c.barrier, lives: newLives[T](),
+		c: c, primary: c.informers.Primary(), term: term, barrier: c.barrier, incarnations: incarnation.New[T](),
 		writes: &firstWrites{sent: map[string]time.Duration{}}, rewrites: newRewrites(),
 		registrations: map[*caches.Informer]*tidings.Registration{},
 		alive:         map[int]bool{},

@@ -148,7 +148,7 @@ func (c *Controller[T]) slotOf(r *run[T], key string) (n int, ok bool) {
 	if t.whole != barrier.NoSlot || t.group.by == ByNamespace {
 		return t.entryOf("", namespace), true
 	}
-	if uid, called := r.lives.uid(key); called {
+	if uid, called := r.incarnations.UID(key); called {
 		return t.entryOf(uid, ""), true
 	}
 	_, uid, ok := c.informers.Primary().Cached(key)
@@ -241,7 +241,7 @@ func (r *run[T]) callMoved(opened slot.Set) {
 	for key := range r.c.primary.Lister().All() {
 		add(key)
 	}
-	for _, key := range r.lives.gone() { // of entries that are served again
+	for _, key := range r.incarnations.Gone() { // of entries that are served again
 		if _, _, cached := r.c.informers.Primary().Cached(key); !cached {
 			add(key)
 		}
@@ -287,7 +287,7 @@ func (c *Controller[T]) forget(entries slot.Set) {
 	}
 	dropped := r.queue.Forget(keys)
 	c.count(func(h *Health) { h.Added += uint64(dropped) })
-	called := r.lives.forget(func(key string, uid types.UID) bool {
+	called := r.incarnations.Forget(func(key string, uid types.UID) bool {
 		namespace, _ := written.SplitKey(key)
 		return entries.Has(c.table().entryOf(uid, namespace))
 	})

@@ -58,7 +58,7 @@ func (c *Controller[T]) isReconciled(key, version string) bool {
 	if r == nil {
 		return false
 	}
-	reconciled, called := r.lives.reconciled(key)
+	reconciled, called := r.incarnations.Reconciled(key)
 	if called {
 		return written.Reaches(reconciled, version)
 	}
