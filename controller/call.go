@@ -248,7 +248,7 @@ func (r *run[T]) call(
 		if t != nil {
 			t.note(current.slot, writes)
 		}
-		r.noteWrites(item.Key, began, current.loops, writes)
+		r.fights.CallEnded(item.Key, began, current.loops, writes)
 		r.addAll(item.Key, current.end(func(came []*barrier.Event) {
 			r.barrier.Record(item.Key, current.slot, writes, came, r.c.informers.All)
 		}))

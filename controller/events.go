@@ -10,6 +10,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/fights"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/internal/see/fielddiff"
@@ -20,9 +21,7 @@ import (
 func (r *run[T]) changed(f *caches.Informer, e tidings.Event[T]) {
 	ch := changeOf(f, e)
 	r.noteEvent(&ch)
-	if r.rewrites.watches(ch.ObjectID) {
-		noteState(r, f, ch, e)
-	}
+	fights.Event(r.fights, f, ch.State, e)
 	if r.incarnations.Event(ch.Key, e) {
 		r.queue.Wake(ch.Key)
 	}
@@ -168,16 +167,8 @@ func textOf(handle unique.Handle[string]) string {
 
 // managerOf returns the field manager of the last write of an object.
 func managerOf(object metav1.Object) (manager unique.Handle[string]) {
-	var last *metav1.ManagedFieldsEntry
-	entries := object.GetManagedFields()
-	for i := range entries {
-		at := entries[i].Time
-		if at != nil && (last == nil || !at.Before(last.Time)) {
-			last = &entries[i]
-		}
+	if name := fights.LastManager(object); name != "" {
+		manager = unique.Make(name)
 	}
-	if last == nil {
-		return manager
-	}
-	return unique.Make(last.Manager)
+	return manager
 }

@@ -161,6 +161,27 @@ type FollowedInformer struct {
 	Lag health.Durations `json:"lag,omitzero"`
 }
 
+// Rewrite is an object with fields that are written again and again.
+type Rewrite struct {
+	// Key is the key whose calls write the object, Informer the informer that holds it, and Object
+	// its key there.
+	Key      string `json:"key"`
+	Informer string `json:"informer"`
+	Object   string `json:"object"`
+	// Fields are up to ten paths of the fields, as in spec.replicas; of a Secret only their first
+	// parts. A creation or deletion is "(the object)".
+	Fields []string `json:"fields"`
+	// Manager is the field manager of the calls' writes. Other is the field manager of the others'
+	// writes; a loop has none. Both are empty if the cache has no managed fields of the object.
+	Manager string `json:"manager,omitzero"`
+	Other   string `json:"other,omitzero"`
+	// Times is the number of changes by others of a field that a call had written. In a loop, it
+	// is the number of calls that own writes led to and that changed the field again.
+	Times int       `json:"times"`
+	Since time.Time `json:"since"`
+	Last  time.Time `json:"last"`
+}
+
 // MappingFailure is the panic of a function of Maps or References, or of Options: Ignore, Flow,
 // RateLimiter, Metrics or Tracer.
 type MappingFailure struct {
@@ -260,7 +281,13 @@ func (r *run[T]) describe(h *Health) {
 			h.Parked = append(h.Parked, Parked(held))
 		}
 	}
-	h.Fights, h.Looping = r.rewritten()
+	fights, loops := r.fights.List()
+	for _, f := range fights {
+		h.Fights = append(h.Fights, Rewrite(f))
+	}
+	for _, l := range loops {
+		h.Looping = append(h.Looping, Rewrite(l))
+	}
 }
 
 // hungFor returns the time for which no call has begun or ended because all workers are in one, if a key waits,

@@ -12,6 +12,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/fights"
 	"github.com/tidings-go/tidings/controller/internal/gate"
 	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
@@ -31,7 +32,7 @@ type run[T tidings.Object] struct {
 	asker        barrier.Asker
 	incarnations *incarnation.Tracker[T]
 	writes       *firstWrites
-	rewrites     *rewrites
+	fights       *fights.Detector
 	terms        terms.Succession
 
 	// ctx ends when no more calls begin; calls is the context of the calls, and ends later.
@@ -59,7 +60,7 @@ type run[T tidings.Object] struct {
 func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) *run[T] {
 	r := &run[T]{
 		c: c, primary: c.informers.Primary(), term: term, barrier: c.barrier, incarnations: incarnation.New[T](),
-		writes: &firstWrites{sent: map[string]time.Duration{}}, rewrites: newRewrites(),
+		writes:        &firstWrites{sent: map[string]time.Duration{}},
 		registrations: map[*caches.Informer]*tidings.Registration{},
 		alive:         map[int]bool{},
 	}
@@ -69,6 +70,7 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 	}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	r.calls, r.endCalls = context.WithCancelCause(labelled(context.WithoutCancel(ctx), c.o.Name, "worker"))
+	r.fights = fights.New(r.ctx, &c.informers, c.o.Logger)
 	r.gate.Informers, r.gate.Barrier, r.gate.Server = &c.informers, c.barrier, c.o.Guard
 	r.gate.MaxStaleness, r.gate.Logger, r.gate.Context = c.o.MaxStaleness, c.o.Logger, r.ctx
 	r.gate.Go, r.gate.Follows = r.goes, r.isFollowed
@@ -272,7 +274,7 @@ func (r *run[T]) housekeep() {
 		}
 		r.checkGate()
 		r.logLong()
-		r.logNotices(r.rewrites.expire())
+		r.fights.Check()
 		if r.c.slots.Load() != nil && !time.Now().Before(r.surveyed.next) {
 			r.survey()
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/fights"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -174,9 +175,7 @@ func mapEvent[T, S tidings.Object](
 ) {
 	ch := changeOf(f, e)
 	r.noteEvent(&ch)
-	if r.rewrites.watches(ch.ObjectID) {
-		noteState(r, f, ch, e)
-	}
+	fights.Event(r.fights, f, ch.State, e)
 	if e.Initial {
 		return // every key is called at the beginning of a run
 	}

@@ -94,6 +94,11 @@ var (
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
+		"controller/internal/fights": {
+			rooms:  []string{".", "controller/guard", "controller/internal/caches", "internal/decode/dedup", "internal/see/fielddiff", "source"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
 		"controller/guard": {
 			rooms:  []string{"internal/engine/served", "internal/decode/wire"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest"},
@@ -122,7 +127,7 @@ var (
 		},
 		"controller": {
 			rooms: []string{
-				".", "controller/guard", "controller/internal/caches", "controller/internal/barrier", "controller/internal/gate", "controller/internal/terms", "controller/internal/incarnation", "controller/internal/queue", "controller/election",
+				".", "controller/guard", "controller/internal/caches", "controller/internal/barrier", "controller/internal/gate", "controller/internal/terms", "controller/internal/incarnation", "controller/internal/fights", "controller/internal/queue", "controller/election",
 				"health", "internal/decode/dedup", "internal/engine/delta", "internal/see/fielddiff", "internal/see/histogram",
 				"internal/see/inspect", "internal/see/lograte", "internal/engine/slot", "internal/lead/written", "source",
 			},
