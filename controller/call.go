@@ -17,6 +17,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 )
@@ -31,12 +32,8 @@ var (
 // calling is a key that is with a worker. It keeps the changes that lead to another call until
 // the call has ended: only then is it known which of them the call itself made.
 type calling struct {
-	run any             // that of the worker
-	ctx context.Context // of the call
-	// In a group: the entry of the object, the beginning of the call, and what ends its context.
-	slot  int
-	began time.Time
-	abort context.CancelCauseFunc
+	run          any // that of the worker
+	entries.Call     // Entry is that of the object, or barrier.NoSlot; the rest is for a group
 
 	mu      sync.Mutex // guards the rest
 	changes []change
@@ -112,7 +109,7 @@ func (r *run[T]) step(n int, item queue.Item[why]) {
 
 // process makes a call, if it may begin.
 func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
-	current := &calling{run: r, ctx: r.calls, slot: barrier.NoSlot}
+	current := &calling{run: r, Call: entries.Call{Context: r.calls, Entry: barrier.NoSlot}}
 	if _, running := r.c.callings.LoadOrStore(item.Key, current); running {
 		return queue.Outcome{Result: queue.Park} // a call of an earlier run has not returned yet
 	}
@@ -130,7 +127,7 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 		if begun, otherwise := r.enter(item.Key, current); !begun {
 			return otherwise
 		}
-		defer t.end(current)
+		defer t.End(&current.Call)
 	}
 	parked, unshown := r.barrier.Hold(item.Key)
 	if parked {
@@ -145,7 +142,7 @@ func (r *run[T]) processObject(item queue.Item[why], unshown bool, current *call
 	object, next := r.incarnations.Begin(item.Key, func() (T, bool) {
 		lister = lister.Frozen()
 		object, err := lister.Get(item.Key)
-		return object, err == nil && r.isIn(current.slot, object)
+		return object, err == nil && r.isIn(current.Entry, object)
 	})
 	request := Request[T]{
 		Key: item.Key, Object: object, Failures: item.Failures, Waited: item.Waited,
@@ -159,7 +156,7 @@ func (r *run[T]) processObject(item queue.Item[why], unshown bool, current *call
 	case incarnation.EndPending:
 		return queue.Outcome{Result: queue.Park}
 	case incarnation.Ended:
-		left, err := r.hasLeft(current.ctx, object)
+		left, err := r.hasLeft(current.Context, object)
 		if err != nil {
 			return r.outcome(item, Result{}, err)
 		}
@@ -210,9 +207,9 @@ func (r *run[T]) call(
 ) (outcome queue.Outcome) {
 	t := r.c.slots.Load()
 	if t != nil {
-		t.note(current.slot, nil)
+		t.Note(current.Entry, nil)
 	}
-	ctx, endSpan := r.startSpan(current.ctx, request)
+	ctx, endSpan := r.startSpan(current.Context, request)
 	cancel := context.CancelFunc(func() {})
 	if d := r.c.o.Timeout; d > 0 {
 		ctx, cancel = context.WithTimeoutCause(ctx, d, errTimeout)
@@ -246,11 +243,11 @@ func (r *run[T]) call(
 			writes = guarded.End()
 		}
 		if t != nil {
-			t.note(current.slot, writes)
+			t.Note(current.Entry, writes)
 		}
 		r.fights.CallEnded(item.Key, began, current.loops, writes)
 		r.addAll(item.Key, current.end(func(came []*barrier.Event) {
-			r.barrier.Record(item.Key, current.slot, writes, came, r.c.informers.All)
+			r.barrier.Record(item.Key, current.Entry, writes, came, r.c.informers.All)
 		}))
 		outcome = r.outcome(item, result, err)
 		switch {

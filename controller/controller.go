@@ -12,6 +12,7 @@ import (
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/internal/see/histogram"
 	"github.com/tidings-go/tidings/internal/see/lograte"
 )
@@ -38,8 +39,8 @@ type Controller[T tidings.Object] struct {
 	primary   *tidings.Informer[T]
 	succeeded broadcast
 	barrier   *barrier.Barrier
-	slots     atomic.Pointer[entries] // nil without a group
-	running   atomic.Pointer[run[T]]  // nil without a run; written under mu
+	slots     atomic.Pointer[share]  // nil without a group
+	running   atomic.Pointer[run[T]] // nil without a run; written under mu
 	// callings has the *calling of each key that is with a worker. A worker may be of an earlier
 	// run, if its call did not return in time.
 	callings sync.Map
@@ -103,7 +104,7 @@ func New[T tidings.Object](
 		return fail(err)
 	}
 	if o.Slots != nil {
-		c.slots.Store(&entries{group: o.Slots, whole: barrier.NoSlot})
+		c.slots.Store(newShare(o.Slots, entries.Divided))
 	}
 	for _, s := range o.Secondaries {
 		if err := c.AddSecondary(s); err != nil {
@@ -264,7 +265,7 @@ func (c *Controller[T]) begin(ctx context.Context, term Term) (*run[T], error) {
 		return nil, ErrRunning
 	}
 	c.barrier.Restart()
-	c.restartEntries()
+	c.slots.Load().restart()
 	r := newRun(ctx, c, term)
 	c.running.Store(r)
 	c.last = nil
@@ -278,14 +279,7 @@ func (c *Controller[T]) end(err error) {
 	c.count(func(h *Health) { h.Added += dropped })
 	c.running.Store(nil)
 	c.last = err
-	c.restartEntries()
-}
-
-// restartEntries is called at the beginning and at the end of a run.
-func (c *Controller[T]) restartEntries() {
-	if t := c.slots.Load(); t != nil {
-		t.restart()
-	}
+	c.slots.Load().restart()
 }
 
 // wake queues a key that the present run has parked because a call of an earlier run was running.

@@ -7,7 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/health"
 )
@@ -215,7 +215,7 @@ func (c *Controller[T]) Health() Health {
 		if runs, _, _ := t.state(); runs && r == nil {
 			h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
 		}
-		if served, opened, shut := t.sets(); t.whole == barrier.NoSlot {
+		if served, opened, shut := t.Sets(); t.Whole == entries.Divided {
 			h.Slots, h.SlotsExpected = opened.Minus(shut).String(), served.Minus(opened).String()
 		}
 	}

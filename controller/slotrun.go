@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/controller/internal/gate"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/engine/slot"
@@ -21,17 +21,17 @@ var errTerm = errors.New("a controller with Options.Slots has the terms of its g
 
 func (c *Controller[T]) hasSlots() bool { return c.o.Slots != nil }
 
-func (c *Controller[T]) table() *entries { return c.slots.Load() }
+func (c *Controller[T]) share() *share { return c.slots.Load() }
 
 // lead makes a group lead the controller as a whole, as an entry with a number.
 func (c *Controller[T]) lead(group *Slots, number int) {
-	c.slots.Store(&entries{group: group, whole: number})
+	c.slots.Store(newShare(group, number))
 }
 
 // isStandby reports whether another process is to lead the controller.
 func (c *Controller[T]) isStandby() bool {
-	t := c.table()
-	return t != nil && t.whole != barrier.NoSlot && !t.isIn(t.whole, open)
+	t := c.share()
+	return t != nil && t.Whole != entries.Divided && !t.IsOpen(t.Whole)
 }
 
 // leaveSlots is called for a controller that is not to run: slots are served without it.
@@ -43,7 +43,7 @@ func (c *Controller[T]) leaveSlots() {
 
 // runSlots has one run for each membership of the group, until ctx ends and the group was left.
 func (c *Controller[T]) runSlots(ctx context.Context) error {
-	t := c.table()
+	t := c.share()
 	return t.run(ctx, func(lasting context.Context) (err error) {
 		for last := Term(nil); err == nil; {
 			term := t.group.next(lasting, last)
@@ -65,7 +65,7 @@ func (c *Controller[T]) runSlots(ctx context.Context) error {
 // prolong makes the informers go on until the group was left, if there is one.
 func (c *Controller[T]) prolong() {
 	for _, f := range c.informers.All() {
-		c.table().group.prolong(f)
+		c.share().group.prolong(f)
 	}
 }
 
@@ -78,8 +78,8 @@ func (c *Controller[T]) setDefaultTerm(t Term) {
 // warm waits until the run of a term has started.
 func (c *Controller[T]) warm(ctx context.Context, t Term) error {
 	for {
-		changed := c.table().changed.wait()
-		_, isOver, failure := c.table().state()
+		changed := c.share().changed.wait()
+		_, isOver, failure := c.share().state()
 		r := c.running.Load()
 		switch {
 		case r != nil && r.term == t && r.hasStarted():
@@ -99,7 +99,7 @@ func (c *Controller[T]) serve(owned []slot.Owned) {
 	for _, o := range owned {
 		c.barrier.Reached(o.Number, o.Versions) // the next owner has to reach them too
 	}
-	c.settle(c.table().serve(owned))
+	c.settle(c.share().Serve(owned))
 }
 
 // settle begins the waits for versions, and queues keys that were parked because their entries were shut. By
@@ -123,7 +123,7 @@ func (c *Controller[T]) shown(n int, shut bool) (versions map[string]string, ok 
 			break
 		}
 		if parked, _ := c.barrier.Hold(key); parked {
-			c.table().park(n, key)
+			c.share().Park(n, key)
 		} else {
 			c.wake(key)
 		}
@@ -131,38 +131,29 @@ func (c *Controller[T]) shown(n int, shut bool) (versions map[string]string, ok 
 	return c.barrier.Written(slot.Of(n)), len(keys) == 0
 }
 
-// slotsOf returns the entries that may have keys of a namespace, "" being all.
-func (c *Controller[T]) slotsOf(namespace string) (slots slot.Set) {
-	if t := c.table(); namespace == "" || t.whole != barrier.NoSlot || t.group.by == ByUID {
-		return t.has()
-	}
-	slots.Add(ByNamespace.Of("", namespace))
-	return slots
-}
-
 // slotOf returns the entry of the object of the next call of a key. By UID, this is the object that
 // calls of the run were made for, or else the cached one. ok is false without either.
 func (c *Controller[T]) slotOf(r *run[T], key string) (n int, ok bool) {
 	namespace, _ := written.SplitKey(key)
-	t := c.table()
-	if t.whole != barrier.NoSlot || t.group.by == ByNamespace {
-		return t.entryOf("", namespace), true
+	t := c.share()
+	if t.Whole != entries.Divided || t.By == ByNamespace {
+		return t.Of("", namespace), true
 	}
 	if uid, called := r.incarnations.UID(key); called {
-		return t.entryOf(uid, ""), true
+		return t.Of(uid, ""), true
 	}
 	_, uid, ok := c.informers.Primary().Cached(key)
-	return t.entryOf(types.UID(uid), ""), ok
+	return t.Of(types.UID(uid), ""), ok
 }
 
 // isServed reports whether changes of a key lead to a call.
 func (r *run[T]) isServed(key string) bool {
-	t := r.c.table()
+	t := r.c.share()
 	if t == nil {
 		return true
 	}
 	n, ok := r.c.slotOf(r, key)
-	return ok && t.isIn(n, open)
+	return ok && t.IsOpen(n)
 }
 
 // serve begins the waits for the versions of entries, if the run has started and does not end.
@@ -172,23 +163,23 @@ func (r *run[T]) serve() {
 	if !r.started || r.ending {
 		return
 	}
-	for _, w := range r.c.table().expect() {
+	for _, w := range r.c.share().Expect() {
 		r.goes("opener", func() { r.open(w) })
 	}
 }
 
 // open waits until the caches have reached the versions of entries, or the server says that they cannot, and
 // calls each of their keys once. Caches that are behind hold up the entries that need them.
-func (r *run[T]) open(w *opening) {
-	t := r.c.table()
-	versions, known, behind := r.gate.Reach(w.versions, w.versions != nil)
-	if w.versions == nil {
+func (r *run[T]) open(w *entries.Wait) {
+	t := r.c.share()
+	versions, known, behind := r.gate.Reach(w.Versions, w.Versions != nil)
+	if w.Versions == nil {
 		behind = nil // after a crash it is not known whether anything was written
 		if known {
-			for n := range w.entries.Slots() {
+			for n := range w.Entries.Slots() {
 				r.barrier.Reached(n, versions) // the next owner has to reach them too
 			}
-			t.know(w)
+			t.Know(w)
 		}
 	}
 	var waits gate.Waits
@@ -198,11 +189,11 @@ func (r *run[T]) open(w *opening) {
 		held := slot.Set{}
 		for _, u := range waits.All() {
 			if u.HoldsUp() {
-				held = held.Union(r.c.slotsOf(r.gate.HeldUpBy(u)))
+				held = held.Union(r.c.share().OfNamespace(r.gate.HeldUpBy(u)))
 			}
 		}
-		r.weigh(w.entries.Minus(held))
-		opened, others := t.reach(w, w.entries.Minus(held))
+		r.weigh(w.Entries.Minus(held))
+		opened, others := t.Reach(w, w.Entries.Minus(held))
 		r.callMoved(opened)
 		if !others || !pause(r.ctx) {
 			r.gate.Waits.Add(waits.All()...) // of optional informers that fail
@@ -253,12 +244,12 @@ func (r *run[T]) enter(key string, current *calling) (begun bool, otherwise queu
 	n, ok := r.c.slotOf(r, key)
 	if ok {
 		var parked bool
-		current.slot, current.began = n, time.Now()
-		current.ctx, current.abort = context.WithCancelCause(r.calls)
-		if begun, parked = r.c.table().begin(key, current); begun {
+		current.Entry, current.Began = n, time.Now()
+		current.Context, current.Abort = context.WithCancelCause(r.calls)
+		if begun, parked = r.c.share().Begin(key, &current.Call); begun {
 			return true, otherwise
 		}
-		if current.abort(nil); parked {
+		if current.Abort(nil); parked {
 			return false, queue.Outcome{Result: queue.Park}
 		}
 	}
@@ -269,8 +260,8 @@ func (r *run[T]) enter(key string, current *calling) (begun bool, otherwise queu
 
 // isIn reports whether an object is in an entry; always without a group.
 func (r *run[T]) isIn(n int, object T) bool {
-	t := r.c.table()
-	return t == nil || t.entryOf(object.GetUID(), object.GetNamespace()) == n
+	t := r.c.share()
+	return t == nil || t.Of(object.GetUID(), object.GetNamespace()) == n
 }
 
 // forget forgets the keys of entries.
@@ -289,7 +280,7 @@ func (c *Controller[T]) forget(entries slot.Set) {
 	c.count(func(h *Health) { h.Added += uint64(dropped) })
 	called := r.incarnations.Forget(func(key string, uid types.UID) bool {
 		namespace, _ := written.SplitKey(key)
-		return entries.Has(c.table().entryOf(uid, namespace))
+		return entries.Has(c.share().Of(uid, namespace))
 	})
 	for _, key := range append(keys, called...) {
 		r.barrier.Release(key)

@@ -163,16 +163,16 @@ func (c *Controller[T]) work(w *work) {
 	for _, f := range c.informers.All() {
 		c.workOf(w, f)
 	}
-	_, opened, _ := t.sets()
+	_, opened, _ := t.Sets()
 	switch {
 	case isOver:
-		w.because(c.table().has(), "controller %q runs no more: %v", c.Name(), cmp.Or(failure, errors.New("its context has ended")))
+		w.because(c.share().All(), "controller %q runs no more: %v", c.Name(), cmp.Or(failure, errors.New("its context has ended")))
 	case r == nil || r.isTermOver() || r.turns.Load() == 0:
-		w.because(c.table().has().Minus(w.told), "controller %q has not started", c.Name())
+		w.because(c.share().All().Minus(w.told), "controller %q has not started", c.Name())
 	default:
 		r.report(w)
-		w.because(c.table().has().And(w.warms).Minus(w.told), "its objects are being listed")
-		w.because(c.table().has().Minus(opened).Minus(w.warms).Minus(w.told), "it waits for versions")
+		w.because(c.share().All().And(w.warms).Minus(w.told), "its objects are being listed")
+		w.because(c.share().All().Minus(opened).Minus(w.warms).Minus(w.told), "it waits for versions")
 	}
 }
 
@@ -189,7 +189,7 @@ func (c *Controller[T]) workOf(w *work, f *caches.Informer) {
 		if watch.Failures > 0 && watch.LastError != nil {
 			why = watch.LastError.Error()
 		}
-		entries := c.slotsOf(c.informers.NeededBy(f, namespace))
+		entries := c.share().OfNamespace(c.informers.NeededBy(f, namespace))
 		switch {
 		case f.Optional:
 		case !f.Handle.HasSynced():
@@ -207,12 +207,12 @@ func (c *Controller[T]) workOf(w *work, f *caches.Informer) {
 func (r *run[T]) report(w *work) {
 	w.turns(r, r.turns.Load(), "controller %q", r.c.Name())
 	for namespace, name := range r.gate.Holding() {
-		w.because(r.c.slotsOf(namespace), "informer %q is out of contact, or does not show what was written", name)
+		w.because(r.c.share().OfNamespace(namespace), "informer %q is out of contact, or does not show what was written", name)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w.Late = w.Late.Union(r.surveyed.late); r.surveyed.hung {
-		w.Hung, w.Late = true, w.Late.Union(r.c.table().has())
+		w.Hung, w.Late = true, w.Late.Union(r.c.share().All())
 	}
 	for n, count := range r.surveyed.objects {
 		w.Objects[n] += count
@@ -237,7 +237,7 @@ func (c *Controller[T]) lacks() bool {
 			if f.Optional || !f.FailsForLong(namespace) {
 				continue
 			}
-			if failing++; c.slotsOf(c.informers.NeededBy(f, namespace)) == c.table().has() {
+			if failing++; c.share().OfNamespace(c.informers.NeededBy(f, namespace)) == c.share().All() {
 				return true
 			}
 		}

@@ -99,6 +99,11 @@ var (
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
+		"controller/internal/entries": {
+			rooms:  []string{"controller/guard", "controller/internal/caches", "internal/engine/slot"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
 		"controller/guard": {
 			rooms:  []string{"internal/engine/served", "internal/decode/wire"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest"},
@@ -127,7 +132,7 @@ var (
 		},
 		"controller": {
 			rooms: []string{
-				".", "controller/guard", "controller/internal/caches", "controller/internal/barrier", "controller/internal/gate", "controller/internal/terms", "controller/internal/incarnation", "controller/internal/fights", "controller/internal/queue", "controller/election",
+				".", "controller/guard", "controller/internal/caches", "controller/internal/barrier", "controller/internal/gate", "controller/internal/terms", "controller/internal/incarnation", "controller/internal/fights", "controller/internal/entries", "controller/internal/queue", "controller/election",
 				"health", "internal/decode/dedup", "internal/engine/delta", "internal/see/fielddiff", "internal/see/histogram",
 				"internal/see/inspect", "internal/see/lograte", "internal/engine/slot", "internal/lead/written", "source",
 			},
