@@ -12,9 +12,13 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/entries"
+	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 )
 
@@ -28,12 +32,8 @@ var (
 // calling is a key that is with a worker. It keeps the changes that lead to another call until
 // the call has ended: only then is it known which of them the call itself made.
 type calling struct {
-	run any             // that of the worker
-	ctx context.Context // of the call
-	// In a group: the entry of the object, the beginning of the call, and what ends its context.
-	slot  int
-	began time.Time
-	abort context.CancelCauseFunc
+	run          any // that of the worker
+	entries.Call     // Entry is that of the object, or barrier.NoSlot; the rest is for a group
 
 	mu      sync.Mutex // guards the rest
 	changes []change
@@ -62,11 +62,15 @@ func (c *calling) keep(run any, ch change) bool {
 
 // end ends the call, and returns the changes that have come. record takes the writes of the call: a
 // change that keep refuses because the call is over finds them recorded.
-func (c *calling) end(record func(came []change)) (changes []change) {
+func (c *calling) end(record func(came []*barrier.Event)) (changes []change) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	changes, c.changes, c.over = c.changes, nil, true
-	record(changes)
+	came := make([]*barrier.Event, len(changes))
+	for i := range changes {
+		came[i] = &changes[i].Event
+	}
+	record(came)
 	return changes
 }
 
@@ -105,27 +109,27 @@ func (r *run[T]) step(n int, item queue.Item[why]) {
 
 // process makes a call, if it may begin.
 func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
-	current := &calling{run: r, ctx: r.calls, slot: noSlot}
+	current := &calling{run: r, Call: entries.Call{Context: r.calls, Entry: barrier.NoSlot}}
 	if _, running := r.c.callings.LoadOrStore(item.Key, current); running {
 		return queue.Outcome{Result: queue.Park} // a call of an earlier run has not returned yet
 	}
 	defer func() {
-		r.addAll(item.Key, current.end(func([]change) {}))
+		r.addAll(item.Key, current.end(func([]*barrier.Event) {}))
 		r.c.callings.Delete(item.Key)
 		if r.ctx.Err() != nil {
 			r.c.wake(item.Key)
 		}
 	}()
-	if r.ctx.Err() != nil || r.isHeldUp(item.Key) || r.isTermOver() {
+	if r.ctx.Err() != nil || r.gate.IsClosed(item.Key) || r.isTermOver() {
 		return queue.Outcome{Result: queue.Park}
 	}
 	if t := r.c.slots.Load(); t != nil {
 		if begun, otherwise := r.enter(item.Key, current); !begun {
 			return otherwise
 		}
-		defer t.end(current)
+		defer t.End(&current.Call)
 	}
-	parked, unshown := r.barrier.hold(item.Key)
+	parked, unshown := r.barrier.Hold(item.Key)
 	if parked {
 		return queue.Outcome{Result: queue.Park}
 	}
@@ -135,24 +139,24 @@ func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
 // processObject finds the object that a call is for, and makes the call.
 func (r *run[T]) processObject(item queue.Item[why], unshown bool, current *calling) queue.Outcome {
 	lister := r.c.primary.Lister()
-	object, next := r.lives.begin(item.Key, func() (T, bool) {
+	object, next := r.incarnations.Begin(item.Key, func() (T, bool) {
 		lister = lister.Frozen()
 		object, err := lister.Get(item.Key)
-		return object, err == nil && r.isIn(current.slot, object)
+		return object, err == nil && r.isIn(current.Entry, object)
 	})
 	request := Request[T]{
 		Key: item.Key, Object: object, Failures: item.Failures, Waited: item.Waited,
-		Gone: next == theEnd, Unshown: unshown, MoreReasons: item.MoreReasons,
+		Gone: next == incarnation.Ended, Unshown: unshown, MoreReasons: item.MoreReasons,
 	}
 	switch next {
-	case nothing:
+	case incarnation.Nothing:
 		r.writes.take(item.Key)
 		r.c.succeeded.send()
 		return queue.Outcome{}
-	case laterEnd:
+	case incarnation.EndPending:
 		return queue.Outcome{Result: queue.Park}
-	case theEnd:
-		left, err := r.hasLeft(current.ctx, object)
+	case incarnation.Ended:
+		left, err := r.hasLeft(current.Context, object)
 		if err != nil {
 			return r.outcome(item, Result{}, err)
 		}
@@ -179,7 +183,7 @@ func isLoop[T tidings.Object](r Request[T]) bool {
 // reasons returns the reasons of an item as the function receives them.
 func (r *run[T]) reasons(whys []queue.Counted[why]) []Reason {
 	reasons := make([]Reason, len(whys))
-	followers := r.c.all()
+	followers := r.c.informers.All()
 	for i, w := range whys {
 		reasons[i] = Reason{
 			Cause: w.Reason.cause, Object: w.Reason.key, Own: w.Reason.own, Count: w.Count,
@@ -189,7 +193,7 @@ func (r *run[T]) reasons(whys []queue.Counted[why]) []Reason {
 			continue
 		}
 		for _, f := range followers {
-			if f.number == w.Reason.informer {
+			if f.Number == w.Reason.informer {
 				reasons[i].Informer = f.Name()
 			}
 		}
@@ -203,15 +207,15 @@ func (r *run[T]) call(
 ) (outcome queue.Outcome) {
 	t := r.c.slots.Load()
 	if t != nil {
-		t.note(current.slot, nil)
+		t.Note(current.Entry, nil)
 	}
-	ctx, endSpan := r.startSpan(current.ctx, request)
+	ctx, endSpan := r.startSpan(current.Context, request)
 	cancel := context.CancelFunc(func() {})
 	if d := r.c.o.Timeout; d > 0 {
 		ctx, cancel = context.WithTimeoutCause(ctx, d, errTimeout)
 	}
 	ctx = context.WithValue(ctx, readsKey{}, &reads{
-		primary: r.c.primary, lister: primary, follows: r.c.follows,
+		primary: r.c.primary, lister: primary, follows: r.c.informers.Has,
 	})
 	var guarded *guard.Call
 	if g := r.c.o.Guard; g != nil {
@@ -239,11 +243,11 @@ func (r *run[T]) call(
 			writes = guarded.End()
 		}
 		if t != nil {
-			t.note(current.slot, writes)
+			t.Note(current.Entry, writes)
 		}
-		r.noteWrites(item.Key, began, current.loops, writes)
-		r.addAll(item.Key, current.end(func(came []change) {
-			r.barrier.record(item.Key, current.slot, writes, came, r.c.all)
+		r.fights.CallEnded(item.Key, began, current.loops, writes)
+		r.addAll(item.Key, current.end(func(came []*barrier.Event) {
+			r.barrier.Record(item.Key, current.Entry, writes, came, r.c.informers.All)
 		}))
 		outcome = r.outcome(item, result, err)
 		switch {
@@ -262,7 +266,7 @@ func (r *run[T]) succeeded(request Request[T], result Result) {
 	r.c.panicked.Delete(request.Key)
 	switch {
 	case !request.Gone:
-		r.lives.succeeded(request.Key, request.Object.GetResourceVersion())
+		r.incarnations.Succeeded(request.Key, request.Object.GetResourceVersion())
 	case result.RequeueAfter == 0:
 		r.endLife(request.Key)
 	}
@@ -271,7 +275,7 @@ func (r *run[T]) succeeded(request Request[T], result Result) {
 
 // endLife ends the life of an object that is gone. Another one of its key has its first call then.
 func (r *run[T]) endLife(key string) {
-	r.lives.over(key)
+	r.incarnations.End(key)
 	_, err := r.c.primary.Lister().Get(key)
 	if err == nil && r.isServed(key) {
 		r.queue.Add(key, queue.Ask[why]{Reason: why{cause: Added}})
@@ -339,4 +343,19 @@ func (r *run[T]) outcome(item queue.Item[why], result Result, err error) queue.O
 	}
 	r.c.count(func(h *Health) { h.Retries++ })
 	return retryOf(err)
+}
+
+// hasLeft reports whether an object that the informer deleted still exists: it has left the
+// selection, or its namespace is no longer one of the informer's.
+func (r *run[T]) hasLeft(ctx context.Context, last metav1.Object) (bool, error) {
+	primary := r.c.informers.Primary()
+	if _, held := primary.Reached(last.GetNamespace()); !held {
+		return true, nil
+	}
+	if !primary.Selects() {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, barrier.AskAfter)
+	defer cancel()
+	return r.c.o.Guard.Exists(ctx, primary.GVR(), last)
 }

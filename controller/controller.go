@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/internal/see/histogram"
 	"github.com/tidings-go/tidings/internal/see/lograte"
 )
@@ -36,9 +38,9 @@ type Controller[T tidings.Object] struct {
 	reconcile Func[T]
 	primary   *tidings.Informer[T]
 	succeeded broadcast
-	barrier   *barrier[T]
-	slots     atomic.Pointer[entries] // nil without a group
-	running   atomic.Pointer[run[T]]  // nil without a run; written under mu
+	barrier   *barrier.Barrier
+	slots     atomic.Pointer[share]  // nil without a group
+	running   atomic.Pointer[run[T]] // nil without a run; written under mu
 	// callings has the *calling of each key that is with a worker. A worker may be of an earlier
 	// run, if its call did not return in time.
 	callings sync.Map
@@ -50,7 +52,7 @@ type Controller[T tidings.Object] struct {
 	retries, terminals, unasked lograte.Limiter
 
 	calls     callLog
-	followers atomic.Pointer[[]*follower[T]] // the first is the primary; the slice is not modified
+	informers caches.Set // changed under mu
 
 	// waits measures the waits of keys in the queue, durations the durations of calls. callLag
 	// measures the time from the sending of an own write to the beginning of the call that it led
@@ -61,8 +63,7 @@ type Controller[T tidings.Object] struct {
 	figures   Health     // the counters; Added is that of the keys queued at the end of a run
 	added     uint64     // the largest Health.Added that was returned
 
-	mu      sync.Mutex // guards the rest, and changes of followers
-	numbers uint32     // the number of the next follower
+	mu      sync.Mutex // guards the rest
 	workers int
 	last    error // the error of the last run; nil while one runs
 }
@@ -84,7 +85,7 @@ func New[T tidings.Object](
 	case reconcile == nil:
 		return fail(errors.New("the function is nil"))
 	}
-	f, err := newFollower[T](primary)
+	f, err := caches.New(primary)
 	if err != nil {
 		return fail(err)
 	}
@@ -93,17 +94,17 @@ func New[T tidings.Object](
 	}
 	o = o.withDefaults()
 	c := &Controller[T]{
-		o: o, reconcile: reconcile, primary: primary, workers: o.Workers, barrier: newBarrier[T](),
+		o: o, reconcile: reconcile, primary: primary, workers: o.Workers, barrier: barrier.New(),
 	}
-	c.followers.Store(new([]*follower[T]))
-	f.subscribe = func(r *run[T]) (*tidings.Registration, error) {
+	f.Subscribe = func() (*tidings.Registration, error) {
+		r := c.running.Load()
 		return addHandler(primary, r, f, func(e tidings.Event[T]) { r.changed(f, e) })
 	}
 	if err := c.follow(f); err != nil {
 		return fail(err)
 	}
 	if o.Slots != nil {
-		c.slots.Store(&entries{group: o.Slots, whole: noSlot})
+		c.slots.Store(newShare(o.Slots, entries.Divided))
 	}
 	for _, s := range o.Secondaries {
 		if err := c.AddSecondary(s); err != nil {
@@ -136,7 +137,7 @@ func (c *Controller[T]) AddSecondary(s Secondary[T]) error {
 	return nil
 }
 
-func (c *Controller[T]) openSecondary(s Secondary[T]) (*follower[T], error) {
+func (c *Controller[T]) openSecondary(s Secondary[T]) (*caches.Informer, error) {
 	if s.open == nil {
 		return nil, errors.New("the secondary is empty: make it with Owns, References, Maps or Reads")
 	}
@@ -147,15 +148,15 @@ func (c *Controller[T]) openSecondary(s Secondary[T]) (*follower[T], error) {
 	if err := c.o.Slots.checkSecondary(f); err != nil {
 		return nil, err
 	}
-	f.optional = s.optional
+	f.Optional = s.optional
 	if s.failures != nil {
-		f.failures = s.failures
+		f.Failures = s.failures
 	}
 	return f, c.follow(f)
 }
 
-// follow adds a follower.
-func (c *Controller[T]) follow(f *follower[T]) error {
+// follow adds an informer.
+func (c *Controller[T]) follow(f *caches.Informer) error {
 	server := f.Server()
 	if g := c.o.Guard; g != nil && server != "" && server != g.Host() {
 		return fmt.Errorf("informer %s follows the server %s, and the guard is for %s: "+
@@ -163,10 +164,7 @@ func (c *Controller[T]) follow(f *follower[T]) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f.number = c.numbers
-	c.numbers++
-	followers := append(slices.Clone(*c.followers.Load()), f)
-	c.followers.Store(&followers)
+	c.informers.Add(f)
 	if t := c.slots.Load(); t != nil {
 		t.group.prolong(f)
 	}
@@ -179,20 +177,12 @@ func (c *Controller[T]) follow(f *follower[T]) error {
 func (c *Controller[T]) RemoveSecondary(informer any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	followers := *c.followers.Load()
-	kept := slices.DeleteFunc(slices.Clone(followers), func(f *follower[T]) bool {
-		return f.number > 0 && f.informer == informer
-	})
-	if len(kept) == len(followers) {
+	removed := c.informers.Remove(informer)
+	if len(removed) == 0 {
 		return fmt.Errorf("controller %q has no secondary with that informer", c.o.Name)
 	}
-	c.followers.Store(&kept)
-	for _, f := range followers {
-		if slices.Contains(kept, f) {
-			continue
-		}
-		f.remove()
-		wake := c.barrier.forget(f)
+	for _, f := range removed {
+		wake := c.barrier.Forget(f)
 		if r := c.running.Load(); r != nil {
 			r.unfollow(f)
 			r.wake(wake)
@@ -268,22 +258,14 @@ func (c *Controller[T]) runTerm(ctx context.Context, term Term) error {
 	return err
 }
 
-// all returns the followers. The slice must not be modified.
-func (c *Controller[T]) all() []*follower[T] { return *c.followers.Load() }
-
-// follows reports whether an informer is the primary's or a secondary's.
-func (c *Controller[T]) follows(informer any) bool {
-	return slices.ContainsFunc(c.all(), func(f *follower[T]) bool { return f.informer == informer })
-}
-
 func (c *Controller[T]) begin(ctx context.Context, term Term) (*run[T], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running.Load() != nil {
 		return nil, ErrRunning
 	}
-	c.barrier.restart()
-	c.restartEntries()
+	c.barrier.Restart()
+	c.slots.Load().restart()
 	r := newRun(ctx, c, term)
 	c.running.Store(r)
 	c.last = nil
@@ -297,14 +279,7 @@ func (c *Controller[T]) end(err error) {
 	c.count(func(h *Health) { h.Added += dropped })
 	c.running.Store(nil)
 	c.last = err
-	c.restartEntries()
-}
-
-// restartEntries is called at the beginning and at the end of a run.
-func (c *Controller[T]) restartEntries() {
-	if t := c.slots.Load(); t != nil {
-		t.restart()
-	}
+	c.slots.Load().restart()
 }
 
 // wake queues a key that the present run has parked because a call of an earlier run was running.

@@ -24,22 +24,6 @@
 //     recognises by their context.
 //  5. The result sets the time of the next call (C5). The end of an object is a call too (C6).
 //
-// # Fights and loops
-//
-// A fight is an object with fields that calls write, others change, and calls change back. A loop
-// is an object with fields that calls change again and again because of their own writes (C12).
-//
-//  1. The writes of ended calls are counted by object. An object that was written twice within
-//     ten minutes is watched, 32 at a time. The events of all other objects are ignored here.
-//  2. Of a watched object, each event is compared with the state before. The paths of the fields
-//     that differ wait until a call of the key ends.
-//  3. Then it is known which states are writes of calls. A state that came before the call and
-//     was written by no call is a change of others.
-//  4. A field that others changed five times after a call makes a fight. A field that ten calls
-//     in a row changed because of own writes makes a loop. Either is over after ten minutes
-//     without a change.
-//  5. An object that calls have written four times without a sign of either is no longer watched.
-//
 // # Terms
 //
 // A run of a controller is one term: of an [Election], or of its own. At the end of the term the
@@ -91,6 +75,5 @@
 //
 // A key that calls were made for takes 73 bytes: its UID and the version of its last successful
 // call. Package queue describes the memory of queued keys. A key that is held back takes about
-// 400 bytes until the caches show its writes. For fights and loops, a controller keeps the counts
-// of 1,024 objects, and for each of 32 objects 64 fields and 32 states.
+// 400 bytes until the caches show its writes.
 package controller

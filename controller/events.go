@@ -3,51 +3,54 @@ package controller
 import (
 	"slices"
 	"strings"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/fights"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/internal/see/fielddiff"
+	"github.com/tidings-go/tidings/source"
 )
 
 // changed queues the key of a changed object of the controller.
-func (r *run[T]) changed(f *follower[T], e tidings.Event[T]) {
+func (r *run[T]) changed(f *caches.Informer, e tidings.Event[T]) {
 	ch := changeOf(f, e)
 	r.noteEvent(&ch)
-	if r.rewrites.watches(ch.objectID) {
-		noteState(r, f, ch, e)
+	fights.Event(r.fights, f, ch.State, e)
+	if r.incarnations.Event(ch.Key, e) {
+		r.queue.Wake(ch.Key)
 	}
-	if r.lives.changed(ch.key, e) {
-		r.queue.Wake(ch.key)
-	}
-	if !r.isServed(ch.key) {
+	if !r.isServed(ch.Key) {
 		return
 	}
 	if e.Type == tidings.Updated && !e.Resync {
 		if r.ignores(f, e.Old, e.New) {
 			return
 		}
-		ch.isNew = ch.writer == "" && r.asksAnew(ch.key, e.Old, e.New)
+		ch.isNew = ch.Writer == "" && r.asksAnew(ch.Key, e.Old, e.New)
 	}
-	ch.why = why{key: ch.key, cause: causeOf(e), manager: managerOf(e.Object())}
-	r.addServed(ch.key, &ch)
+	ch.why = why{key: ch.Key, cause: causeOf(e), manager: managerOf(e.Object())}
+	r.addServed(ch.Key, &ch)
 }
 
-// changeOf returns the state that an event has brought.
-func changeOf[T, S tidings.Object](f *follower[T], e tidings.Event[S]) change {
-	object := e.Object()
-	ch := change{objectID: objectID{f.number, e.Key()}, version: object.GetResourceVersion()}
-	if e.Type == tidings.Deleted {
-		ch.deleted = string(object.GetUID())
-		if e.Tombstone { // its version is not that of the end
-			ch.version = ""
-		}
-	}
-	return ch
+// change is a new state of an object, which leads to a call of a key.
+type change struct {
+	barrier.Event
+	why   why
+	isNew bool // if others made it, earlier failures of the key do not count
+}
+
+func changeOf[S tidings.Object](f *caches.Informer, e tidings.Event[S]) change {
+	return change{Event: barrier.Event{State: caches.StateOf(f, e)}}
 }
 
 // ignores reports whether an update needs no call.
-func (r *run[T]) ignores(f *follower[T], before, after T) (ignored bool) {
+func (r *run[T]) ignores(f *caches.Informer, before, after T) (ignored bool) {
 	ignore := r.c.o.Ignore
 	if ignore == nil || written.Another(before.GetUID(), after.GetUID()) ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) {
@@ -55,7 +58,7 @@ func (r *run[T]) ignores(f *follower[T], before, after T) (ignored bool) {
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			f.failures.add("Options.Ignore", keyOf(after), value)
+			f.Failures.Add("Options.Ignore", keyOf(after), value)
 			ignored = false
 		}
 	}()
@@ -83,7 +86,7 @@ func (r *run[T]) asksAnew(key string, before, after T) bool {
 var bookkeeping = []string{"status", "metadata.managedFields", "metadata.resourceVersion"}
 
 // noteEvent records a change that an informer's cache holds, and finds its writer.
-func (r *run[T]) noteEvent(ch *change) { r.wake(r.barrier.event(ch)) }
+func (r *run[T]) noteEvent(ch *change) { r.wake(r.barrier.Event(&ch.Event)) }
 
 // add requests a call of a key because of a change, if the key is served.
 func (r *run[T]) add(key string, ch *change) {
@@ -94,12 +97,12 @@ func (r *run[T]) add(key string, ch *change) {
 
 func (r *run[T]) addServed(key string, ch *change) {
 	if current, ok := r.c.callings.Load(key); ok {
-		ch.came = r.barrier.now()
+		ch.Came = r.barrier.Now()
 		if current.(*calling).keep(r, *ch) {
 			return
 		}
 	}
-	if ch.writer == "" && r.barrier.records.Load() != ch.records { // a call has ended meanwhile
+	if ch.Writer == "" && r.barrier.IsOutdated(&ch.Event) { // a call has ended meanwhile
 		r.noteEvent(ch)
 	}
 	r.addAll(key, []change{*ch})
@@ -108,17 +111,64 @@ func (r *run[T]) addServed(key string, ch *change) {
 // addAll requests a call of a key because of changes.
 func (r *run[T]) addAll(key string, changes []change) {
 	for _, ch := range changes {
-		if ch.isNew && ch.writer == "" {
+		if ch.isNew && ch.Writer == "" {
 			r.queue.Reset(key)
 		}
-		a := queue.Ask[why]{Reason: ch.why, Echo: ch.writer == key}
-		a.Reason.own = ch.writer != ""
+		a := queue.Ask[why]{Reason: ch.why, Echo: ch.Writer == key}
+		a.Reason.own = ch.Writer != ""
 		if ch.why.cause == Initial || ch.why.cause == Resync {
 			a.Band = queue.Background
 		}
-		if ch.writer != "" {
-			r.writes.add(key, ch.sent)
+		if ch.Writer != "" {
+			r.writes.add(key, ch.Sent)
 		}
 		r.queue.Add(key, a)
 	}
+}
+
+// addHandler adds a handler that loses no change, however long its backlog is.
+func addHandler[T, S tidings.Object](
+	informer *tidings.Informer[S], r *run[T], f *caches.Informer, handle func(tidings.Event[S]),
+) (*tidings.Registration, error) {
+	o := tidings.HandlerOptions{
+		Name: "controller " + r.c.o.Name, Policy: tidings.PolicyUnbounded,
+	}
+	if f.Number == 0 {
+		o.Resync = r.c.o.Resync
+	}
+	return informer.AddHandler(tidings.HandlerFunc[S](func(e tidings.Event[S]) {
+		if !e.Moved { // the object exists, and another process calls for it
+			handle(e)
+		}
+	}), o)
+}
+
+// keyOf returns the key of an object.
+func keyOf(object metav1.Object) string {
+	return source.Key(object.GetNamespace(), object.GetName())
+}
+
+// why is the form in which the queue keeps a reason.
+type why struct {
+	key      string
+	manager  unique.Handle[string] // the zero value if it is not known
+	informer uint32
+	cause    Cause
+	own      bool
+}
+
+// textOf returns the text of a handle, "" of the zero value.
+func textOf(handle unique.Handle[string]) string {
+	if handle == (unique.Handle[string]{}) {
+		return ""
+	}
+	return handle.Value()
+}
+
+// managerOf returns the field manager of the last write of an object.
+func managerOf(object metav1.Object) (manager unique.Handle[string]) {
+	if name := fights.LastManager(object); name != "" {
+		manager = unique.Make(name)
+	}
+	return manager
 }

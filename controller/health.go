@@ -2,13 +2,12 @@ package controller
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/health"
 )
@@ -162,6 +161,27 @@ type FollowedInformer struct {
 	Lag health.Durations `json:"lag,omitzero"`
 }
 
+// Rewrite is an object with fields that are written again and again.
+type Rewrite struct {
+	// Key is the key whose calls write the object, Informer the informer that holds it, and Object
+	// its key there.
+	Key      string `json:"key"`
+	Informer string `json:"informer"`
+	Object   string `json:"object"`
+	// Fields are up to ten paths of the fields, as in spec.replicas; of a Secret only their first
+	// parts. A creation or deletion is "(the object)".
+	Fields []string `json:"fields"`
+	// Manager is the field manager of the calls' writes. Other is the field manager of the others'
+	// writes; a loop has none. Both are empty if the cache has no managed fields of the object.
+	Manager string `json:"manager,omitzero"`
+	Other   string `json:"other,omitzero"`
+	// Times is the number of changes by others of a field that a call had written. In a loop, it
+	// is the number of calls that own writes led to and that changed the field again.
+	Times int       `json:"times"`
+	Since time.Time `json:"since"`
+	Last  time.Time `json:"last"`
+}
+
 // MappingFailure is the panic of a function of Maps or References, or of Options: Ignore, Flow,
 // RateLimiter, Metrics or Tracer.
 type MappingFailure struct {
@@ -195,17 +215,17 @@ func (c *Controller[T]) Health() Health {
 		if runs, _, _ := t.state(); runs && r == nil {
 			h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
 		}
-		if served, opened, shut := t.sets(); t.whole == noSlot {
+		if served, opened, shut := t.Sets(); t.Whole == entries.Divided {
 			h.Slots, h.SlotsExpected = opened.Minus(shut).String(), served.Minus(opened).String()
 		}
 	}
 	h.Waits, h.Durations, h.Lag = c.waits.Durations(), c.durations.Durations(), c.callLag.Durations()
-	h.AwaitedWrites = c.barrier.awaitedWrites()
-	for _, f := range c.all() {
-		h.Informers = append(h.Informers, FollowedInformer{f.Name(), f.lag.Durations()})
-		if failed := f.failures.last.Load(); failed != nil {
+	h.AwaitedWrites = c.barrier.Open()
+	for _, f := range c.informers.All() {
+		h.Informers = append(h.Informers, FollowedInformer{f.Name(), f.Lag.Durations()})
+		if failed := f.Failures.Last(); failed != nil {
 			h.Mappings = append(h.Mappings, MappingFailure{
-				Informer: f.Name(), Object: failed.object, At: failed.at, Error: failed.Error(),
+				Informer: f.Name(), Object: failed.Object, At: failed.At, Error: failed.Error(),
 			})
 		}
 	}
@@ -231,7 +251,7 @@ func (r *run[T]) describe(h *Health) {
 	}
 	started, ending, isHung := r.started, r.ending, r.surveyed.hung
 	r.mu.Unlock()
-	all, stale := r.namesHolding()
+	all, stale := r.gate.Names()
 	switch {
 	case ending:
 		h.State = StateStopping
@@ -256,8 +276,18 @@ func (r *run[T]) describe(h *Health) {
 		}
 	}
 	h.WaitingBecause = h.whyWaiting(s.Limited)
-	h.Parked = r.barrier.describe(r.queue.Keys(queue.Parked, listed))
-	h.Fights, h.Looping = r.rewritten()
+	for _, k := range r.queue.Keys(queue.Parked, listed) {
+		if held, ok := r.barrier.Held(k.Key); ok {
+			h.Parked = append(h.Parked, Parked(held))
+		}
+	}
+	fights, loops := r.fights.List()
+	for _, f := range fights {
+		h.Fights = append(h.Fights, Rewrite(f))
+	}
+	for _, l := range loops {
+		h.Looping = append(h.Looping, Rewrite(l))
+	}
 }
 
 // hungFor returns the time for which no call has begun or ended because all workers are in one, if a key waits,
@@ -286,19 +316,6 @@ func (h *Health) whyWaiting(limited bool) string {
 		return "the calls of its flow leave one worker to the keys of others"
 	}
 	return "a worker is about to take it"
-}
-
-// namesHolding returns the names of the informers that hold up calls, with the namespace of these if that is
-// not all, and whether all calls are held up.
-func (r *run[T]) namesHolding() (all bool, names []string) {
-	holding := r.holding()
-	if name := holding[""]; name != "" {
-		return true, []string{name}
-	}
-	for _, namespace := range slices.Sorted(maps.Keys(holding)) {
-		names = append(names, holding[namespace]+" in namespace "+namespace)
-	}
-	return len(names) > 0 && len(names) == len(r.c.all()[0].namespaces()), names
 }
 
 func bandsOf(s queue.Stats) Bands {

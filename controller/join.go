@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/source"
 )
 
 // claim takes the right to follow an informer in this run.
-func (r *run[T]) claim(f *follower[T]) bool {
+func (r *run[T]) claim(f *caches.Informer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, claimed := r.registrations[f]; claimed || r.ending {
@@ -23,7 +24,7 @@ func (r *run[T]) claim(f *follower[T]) bool {
 }
 
 // isFollowed reports whether an informer has a handler of this run.
-func (r *run[T]) isFollowed(f *follower[T]) bool {
+func (r *run[T]) isFollowed(f *caches.Informer) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.registrations[f] != nil
@@ -32,23 +33,23 @@ func (r *run[T]) isFollowed(f *follower[T]) bool {
 // join follows an informer: it waits until the informer is synced, adds the handler and waits
 // until that has received every object. It also returns when the run ends, or the secondary is
 // removed. If late is set, the informer may be started later.
-func (r *run[T]) join(f *follower[T], late bool) error {
+func (r *run[T]) join(f *caches.Informer, late bool) error {
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
-	defer context.AfterFunc(f.removed, cancel)()
+	defer context.AfterFunc(f.Removed, cancel)()
 	err := r.awaitSync(ctx, f, late)
 	if err == nil {
 		err = r.subscribe(ctx, f)
 	}
-	if f.removed.Err() != nil {
+	if f.Removed.Err() != nil {
 		return nil
 	}
 	return err
 }
 
-func (r *run[T]) awaitSync(ctx context.Context, f *follower[T], late bool) error {
+func (r *run[T]) awaitSync(ctx context.Context, f *caches.Informer, late bool) error {
 	for {
-		err := f.awaitSync(ctx)
+		err := f.AwaitSync(ctx)
 		if !late || !errors.Is(err, tidings.ErrNotStarted) {
 			return err
 		}
@@ -58,26 +59,26 @@ func (r *run[T]) awaitSync(ctx context.Context, f *follower[T], late bool) error
 	}
 }
 
-// subscribe adds the handler of a follower.
-func (r *run[T]) subscribe(ctx context.Context, f *follower[T]) error {
+// subscribe adds the handler of an informer.
+func (r *run[T]) subscribe(ctx context.Context, f *caches.Informer) error {
 	if _, err := r.resolve(ctx, f); err != nil {
 		return err
 	}
-	primary, err := r.resolve(ctx, r.c.all()[0])
+	primary, err := r.resolve(ctx, r.c.informers.Primary())
 	if err != nil {
 		return err
 	}
 	if s := r.c.o.Slots; s != nil {
-		if err := s.checkScope(r.c.all()[0].Name(), primary); err != nil {
+		if err := s.checkScope(r.c.informers.Primary().Name(), primary); err != nil {
 			return err
 		}
 	}
-	registration, err := f.subscribe(r)
+	registration, err := f.Subscribe()
 	if err != nil {
 		return err
 	}
 	r.mu.Lock()
-	if r.ending || !slices.Contains(r.c.all(), f) {
+	if r.ending || !slices.Contains(r.c.informers.All(), f) {
 		registration.Remove()
 	}
 	r.registrations[f] = registration
@@ -93,10 +94,10 @@ func (r *run[T]) subscribe(ctx context.Context, f *follower[T]) error {
 }
 
 // resolve returns an informer's resource. A server that does not answer is asked again.
-func (r *run[T]) resolve(ctx context.Context, f *follower[T]) (source.Resource, error) {
+func (r *run[T]) resolve(ctx context.Context, f *caches.Informer) (source.Resource, error) {
 	logged := ""
 	for {
-		resource, err := f.resolve(ctx)
+		resource, err := f.Resolved(ctx)
 		if err == nil || f.Over() != nil {
 			return resource, err
 		}
@@ -123,7 +124,7 @@ func pause(ctx context.Context) bool {
 
 // followLate follows an informer that calls do not wait for, because it is optional, or was added
 // while the controller ran.
-func (r *run[T]) followLate(f *follower[T]) {
+func (r *run[T]) followLate(f *caches.Informer) {
 	if !r.claim(f) {
 		return
 	}
@@ -133,7 +134,7 @@ func (r *run[T]) followLate(f *follower[T]) {
 		case r.ctx.Err() != nil:
 		case err != nil:
 			r.c.o.Logger.Error("a secondary is not followed", "informer", f.Name(), "error", err)
-		case f.removed.Err() == nil && r.hasStarted():
+		case f.Removed.Err() == nil && r.hasStarted():
 			r.everything()
 		}
 	})
@@ -146,8 +147,8 @@ func (r *run[T]) hasStarted() bool {
 	return r.started
 }
 
-// unfollow removes the handler of a follower.
-func (r *run[T]) unfollow(f *follower[T]) {
+// unfollow removes the handler of an informer.
+func (r *run[T]) unfollow(f *caches.Informer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if registration := r.registrations[f]; registration != nil {

@@ -5,15 +5,6 @@ import (
 	"time"
 )
 
-// measure records the time from the sending of a write until its cache held it, which is at. It
-// ignores writes that are settled in another way: conflicts, writes whose version was not in the
-// answer, and writes to objects that the informer no longer follows.
-func (b *barrier[T]) measure(w *awaited, at time.Duration) {
-	if _, ok := w.Reached(w.by); ok && !w.Conflict && !w.asked && w.by.Over() == nil {
-		w.by.observeLag(max(at-w.sent, 0))
-	}
-}
-
 // firstWrites has, for each key that own writes have queued, the time at which the first of these
 // writes was sent. Its times are those of the barrier.
 type firstWrites struct {
@@ -46,14 +37,7 @@ func (r *run[T]) lagOf(key string, failures int) time.Duration {
 	if !ok || failures > 0 {
 		return 0
 	}
-	lag := max(r.barrier.now()-sent, 0)
+	lag := max(r.barrier.Now()-sent, 0)
 	r.c.callLag.Observe(lag)
 	return lag
-}
-
-// awaitedWrites returns the number of writes that the caches do not show.
-func (b *barrier[T]) awaitedWrites() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.open
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/election"
+	"github.com/tidings-go/tidings/controller/internal/terms"
 )
 
 // Runner is run by a [Manager]. A [Controller] is one.
@@ -230,7 +231,7 @@ func (m *Manager) runSlots(ctx context.Context) error {
 
 func (m *Manager) run(ctx context.Context) error {
 	if m.elector != nil {
-		m.setTerm = m.o.Guard.AddDefaultTerm(noTerm{})
+		m.setTerm = m.o.Guard.AddDefaultTerm(terms.None{})
 	}
 	for _, u := range m.units {
 		if err := m.makeUnit(ctx, u); err != nil {
@@ -310,9 +311,9 @@ func (m *Manager) claim(informers context.Context) error {
 
 // leadTerm runs the controllers for a term.
 func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
-	held := newHeldTerm(t, len(m.units))
-	m.setTerm(held) // of what calls write with another context
-	err := m.lead(ctx, held)
+	shared := terms.NewShared(t, len(m.units))
+	m.setTerm(shared) // of what calls write with another context
+	err := m.lead(ctx, shared)
 	if errors.Is(err, ErrCallsRunning) {
 		if t.Err() != nil {
 			m.stragglers(err)
@@ -322,7 +323,7 @@ func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
 	if t.Err() != nil && ctx.Err() != nil {
 		return nil // the term was lost: the elector waits for the next one
 	}
-	t.SetHandOver(held.handOver()) //nolint:errcheck // without versions the next holder asks the server
+	t.SetHandOver(shared.Left()) //nolint:errcheck // without versions the next holder asks the server
 	return err
 }
 
@@ -377,8 +378,8 @@ func (m *Manager) runUnit(ctx context.Context, u *unit, t Term) error {
 	if runner == nil {
 		return nil
 	}
-	if held, ok := t.(*heldTerm); ok {
-		held.begins()
+	if shared, ok := t.(*terms.Shared); ok {
+		shared.Begins()
 	}
 	m.o.Logger.Info("a controller starts", "controller", u.Name)
 	err := runner.RunTerm(ctx, t)

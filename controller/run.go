@@ -4,14 +4,19 @@ import (
 	"context"
 	"fmt"
 	"runtime/pprof"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/fights"
+	"github.com/tidings-go/tidings/controller/internal/gate"
+	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/controller/internal/terms"
 )
 
 // housekeeping is the period of the checks that no event leads to.
@@ -19,15 +24,16 @@ const housekeeping = time.Second
 
 // run is one run of a controller, from Run to its return.
 type run[T tidings.Object] struct {
-	primary  *follower[T]
-	c        *Controller[T]
-	term     Term // nil without one
-	queue    *queue.Queue[why]
-	barrier  *barrier[T] // the controller's
-	lives    *lives[T]
-	writes   *firstWrites
-	rewrites *rewrites
-	tookOver bool // the run has waited for the writes of the last holder of the term
+	primary      *caches.Informer
+	c            *Controller[T]
+	term         Term // nil without one
+	queue        *queue.Queue[why]
+	barrier      *barrier.Barrier // the controller's
+	asker        barrier.Asker
+	incarnations *incarnation.Tracker[T]
+	writes       *firstWrites
+	fights       *fights.Detector
+	terms        terms.Succession
 
 	// ctx ends when no more calls begin; calls is the context of the calls, and ends later.
 	ctx       context.Context
@@ -37,12 +43,7 @@ type run[T tidings.Object] struct {
 	group     sync.WaitGroup // the goroutines other than the workers
 	callGroup sync.WaitGroup // the workers; their labels are those of calls
 
-	// stale maps a namespace to the informer that has been out of contact for too long and that its
-	// keys need; "" stands for all namespaces. heldUp has the namespaces with keys that wait for one.
-	stale  atomic.Pointer[map[string]string]
-	heldUp sync.Map
-	// lagging has the versions that hold up calls until the caches reach them.
-	lagging lagging[T]
+	gate gate.Gate // closed for keys, because of informers
 	// turns is 0 before calls may begin, and after the end; then it is odd, and rises with each check.
 	turns atomic.Uint64
 
@@ -50,22 +51,30 @@ type run[T tidings.Object] struct {
 	started       bool       // calls may begin
 	ending        bool
 	workers       int
-	alive         map[int]bool                           // the workers that have not left, by number
-	waitingFor    func() []string                        // nil: the run waits for nothing
-	surveyed      survey                                 // its next is the housekeeper's alone
-	registrations map[*follower[T]]*tidings.Registration // nil until the handler is added
+	alive         map[int]bool                               // the workers that have not left, by number
+	waitingFor    func() []string                            // nil: the run waits for nothing
+	surveyed      survey                                     // its next is the housekeeper's alone
+	registrations map[*caches.Informer]*tidings.Registration // nil until the handler is added
 }
 
 func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) *run[T] {
 	r := &run[T]{
-		c: c, primary: c.all()[0], term: term, barrier: c.barrier, lives: newLives[T](),
-		writes: &firstWrites{sent: map[string]time.Duration{}}, rewrites: newRewrites(),
-		registrations: map[*follower[T]]*tidings.Registration{},
+		c: c, primary: c.informers.Primary(), term: term, barrier: c.barrier, incarnations: incarnation.New[T](),
+		writes:        &firstWrites{sent: map[string]time.Duration{}},
+		registrations: map[*caches.Informer]*tidings.Registration{},
 		alive:         map[int]bool{},
 	}
-	r.stale.Store(&map[string]string{})
+	r.asker = barrier.Asker{
+		Barrier: c.barrier, Server: c.o.Guard, Wake: func(key string) { r.queue.Wake(key) },
+		Logger: c.o.Logger, Lines: &c.unasked,
+	}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	r.calls, r.endCalls = context.WithCancelCause(labelled(context.WithoutCancel(ctx), c.o.Name, "worker"))
+	r.fights = fights.New(r.ctx, &c.informers, c.o.Logger)
+	r.gate.Informers, r.gate.Barrier, r.gate.Server = &c.informers, c.barrier, c.o.Guard
+	r.gate.MaxStaleness, r.gate.Logger, r.gate.Context = c.o.MaxStaleness, c.o.Logger, r.ctx
+	r.gate.Go, r.gate.Follows = r.goes, r.isFollowed
+	r.terms = terms.Succession{Term: term, Gate: &r.gate, Asker: &r.asker}
 	r.queue = queue.New(queue.Options[why]{
 		Workers: c.workers, Flow: r.flow(), FirstDelay: c.o.FirstDelay, MaxDelay: c.o.MaxDelay,
 		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name, Panicked: r.panicked,
@@ -90,7 +99,7 @@ func (r *run[T]) goes(does string, f func()) {
 // panicked records that a function of the options has panicked for a key. It may be called under a lock of
 // the queue.
 func (r *run[T]) panicked(function, key string, value any) {
-	r.primary.failures.add("Options."+function, key, value)
+	r.primary.Failures.Add("Options."+function, key, value)
 }
 
 // flow returns Options.Flow, or nil. If the function panics for a key, the key is in the flow "".
@@ -144,14 +153,14 @@ func (r *run[T]) run(ctx context.Context) error {
 
 // start waits for the informers and starts the workers.
 func (r *run[T]) start() error {
-	followers := r.c.all()
+	followers := r.c.informers.All()
 	for _, f := range followers {
-		if f.optional {
+		if f.Optional {
 			r.followLate(f)
 		}
 	}
 	for i, f := range followers {
-		if f.optional || !r.claim(f) {
+		if f.Optional || !r.claim(f) {
 			continue
 		}
 		r.waitForAll(followers[i:])
@@ -159,13 +168,13 @@ func (r *run[T]) start() error {
 			return err
 		}
 	}
-	for _, f := range r.c.all() {
+	for _, f := range r.c.informers.All() {
 		r.checkFollower(f) // the server may have been set back since the last run
 	}
 	r.waitFor(func() []string { return []string{"what the last holder of the term has written"} })
-	r.takeOver()
+	r.terms.TakeOver()
 	r.waitFor(nil)
-	r.checkStaleness()
+	r.checkGate()
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
 	r.mu.Lock()
@@ -177,7 +186,7 @@ func (r *run[T]) start() error {
 	r.turns.Store(1)
 	r.goes("housekeeper", r.housekeep)
 	if r.c.o.Guard != nil {
-		r.goes("asker", r.askServer)
+		r.goes("asker", func() { r.asker.Run(r.ctx) })
 	}
 	r.setWorkers(r.c.workers)
 	return nil
@@ -192,10 +201,10 @@ func (r *run[T]) waitFor(names func() []string) {
 }
 
 // waitForAll sets Health.WaitingFor to the first informer, and those that are not synced.
-func (r *run[T]) waitForAll(followers []*follower[T]) {
+func (r *run[T]) waitForAll(followers []*caches.Informer) {
 	r.waitFor(func() (names []string) {
 		for i, f := range followers {
-			if i == 0 || !f.optional && !f.informer.HasSynced() {
+			if i == 0 || !f.Optional && !f.Handle.HasSynced() {
 				names = append(names, f.Name())
 			}
 		}
@@ -250,25 +259,32 @@ func (r *run[T]) housekeep() {
 		select {
 		case <-r.ctx.Done():
 			return
-		case <-r.barrier.timer.C:
-			r.wake(r.barrier.overdue())
+		case <-r.barrier.Alarm():
+			r.wake(r.barrier.CheckDue())
 			continue
 		case <-ticker.C:
 		}
 		r.turns.Add(2)
 		renewed := false
-		for _, f := range r.c.all() {
+		for _, f := range r.c.informers.All() {
 			renewed = r.checkFollower(f) || renewed
 		}
 		if renewed {
 			r.everything()
 		}
-		r.checkStaleness()
+		r.checkGate()
 		r.logLong()
-		r.logNotices(r.rewrites.expire())
+		r.fights.Check()
 		if r.c.slots.Load() != nil && !time.Now().Before(r.surveyed.next) {
 			r.survey()
 		}
+	}
+}
+
+// checkGate wakes the keys for which every informer has what calls need again.
+func (r *run[T]) checkGate() {
+	if r.gate.Check() {
+		r.queue.WakeAll()
 	}
 }
 
@@ -290,8 +306,9 @@ func (r *run[T]) logLong() {
 			r.c.o.Logger.Warn("a call takes long", "key", k.Key, "for", k.For)
 		}
 	}
-	for _, p := range r.barrier.describe(r.queue.Keys(queue.Parked, 1)) {
-		if d := time.Since(p.Since); d >= askAfter && d < askAfter+housekeeping {
+	for _, k := range r.queue.Keys(queue.Parked, 1) {
+		p, ok := r.barrier.Held(k.Key)
+		if d := time.Since(p.Since); ok && d >= barrier.AskAfter && d < barrier.AskAfter+housekeeping {
 			r.c.o.Logger.Warn("a key is held back, as a cache does not show what its calls wrote",
 				"key", p.Key, "informer", p.Informer, "object", p.Object, "version", p.Version)
 		}
@@ -301,46 +318,28 @@ func (r *run[T]) logLong() {
 // checkFollower ends the run if an informer has stopped. It reports whether every key is to be
 // called: the informer follows a new history of the server, as after the restoring of a backup, or
 // a function that decides which keys a change concerns has panicked.
-func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
-	if err := f.Over(); err != nil && !f.optional {
+func (r *run[T]) checkFollower(f *caches.Informer) (all bool) {
+	if err := f.Over(); err != nil && !f.Optional {
 		r.stop(fmt.Errorf("informer %s: %w", f.Name(), err))
 		return false
 	}
-	if f.wentBack() {
-		r.wake(r.barrier.doubt(f))
+	if f.WentBack() {
+		r.wake(r.barrier.NewHistory(f))
 		all = true
 	}
-	if f.resolved.Load() != nil && f.informer.Health().Lists != f.listed.Load() &&
-		f.asking.CompareAndSwap(false, true) {
+	if f.ClaimQuestion() {
 		r.goes("resolver", func() {
-			defer f.asking.Store(false)
-			if f.resolveAnew(r.ctx) {
+			if f.ResolveAnew(r.ctx) {
 				r.everything()
 			}
 		})
 	}
-	if failed := f.failures.last.Load(); failed != f.logged {
-		f.logged = failed
-		r.c.o.Logger.Error("a function panicked", "function", failed.function, "informer", f.Name(),
-			"object", failed.object, "panic", fmt.Sprint(failed.value), "stack", string(failed.stack))
-		all = all || failed.everything
+	if failed := f.Failures.Next(); failed != nil {
+		r.c.o.Logger.Error("a function panicked", "function", failed.Function, "informer", f.Name(),
+			"object", failed.Object, "panic", fmt.Sprint(failed.Value), "stack", string(failed.Stack))
+		all = all || failed.Everything
 	}
 	return all
-}
-
-// neededBy returns the namespace whose keys alone need the objects of an informer in a namespace; "" if
-// other keys may need them. If the primary is watched in that namespace by itself, or if both hold only
-// the namespaces of some slots, the objects belong to the keys there.
-func (c *Controller[T]) neededBy(f *follower[T], namespace string) string {
-	if c.isDivided(f) || f.number == 0 || slices.Contains(c.all()[0].namespaces(), namespace) {
-		return namespace
-	}
-	return ""
-}
-
-// isDivided reports whether an informer holds only the namespaces of some slots.
-func (c *Controller[T]) isDivided(f *follower[T]) bool {
-	return f.Slots() != nil && f.Slots().Key() == ByNamespace
 }
 
 // end prevents further calls, waits for the running ones and ends all goroutines.
@@ -370,7 +369,7 @@ func (r *run[T]) end() error {
 	}
 	r.endCalls(ErrStopping)
 	r.group.Wait()
-	r.handOver()
+	r.terms.Leave()
 	return nil
 }
 

@@ -10,6 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/fights"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -17,8 +19,8 @@ import (
 // objects, with the keys that each of its changes leads to. Make one with [Owns],
 // [References], [Maps] or [Reads].
 type Secondary[T tidings.Object] struct {
-	open     func(c *Controller[T]) (*follower[T], error)
-	failures *failures // of the function of References; nil for others
+	open     func(c *Controller[T]) (*caches.Informer, error)
+	failures *caches.Failures // of the function of References; nil for others
 	optional bool
 }
 
@@ -77,11 +79,11 @@ func ownerMapper[S tidings.Object](primary func() source.Resource) (mapper[S], e
 func References[T, S tidings.Object](
 	informer *tidings.Informer[S], names func(T) []string,
 ) Secondary[T] {
-	failed := &failures{}
+	failed := &caches.Failures{}
 	index := tidings.NewIndex("references", func(object T) (keys []string) {
 		defer func() {
 			if value := recover(); value != nil {
-				failed.add("References", keyOf(object), value)
+				failed.Add("References", keyOf(object), value)
 				keys = []string{anything}
 			}
 		}()
@@ -145,8 +147,8 @@ func newSecondary[T, S tidings.Object](
 	informer *tidings.Informer[S],
 	prepare func(c *Controller[T]) (mapperFor[S], error),
 ) Secondary[T] {
-	return Secondary[T]{open: func(c *Controller[T]) (*follower[T], error) {
-		f, err := newFollower[T](informer)
+	return Secondary[T]{open: func(c *Controller[T]) (*caches.Informer, error) {
+		f, err := caches.New(informer)
 		if err != nil {
 			return nil, fmt.Errorf("a secondary: %w", err)
 		}
@@ -154,9 +156,9 @@ func newSecondary[T, S tidings.Object](
 		if err != nil {
 			return nil, err
 		}
-		f.subscribe = func(r *run[T]) (*tidings.Registration, error) {
-			primary := r.c.all()[0]
-			m, err := mapperOf(func() source.Resource { return *primary.resolved.Load() })
+		f.Subscribe = func() (*tidings.Registration, error) {
+			r := c.running.Load()
+			m, err := mapperOf(c.informers.Primary().Known)
 			if err != nil {
 				return nil, err
 			}
@@ -169,19 +171,17 @@ func newSecondary[T, S tidings.Object](
 // mapEvent queues the keys that a change leads to. The keys of the state before count as well:
 // an object that had an owner concerns that owner.
 func mapEvent[T, S tidings.Object](
-	r *run[T], f *follower[T], e tidings.Event[S], m mapper[S],
+	r *run[T], f *caches.Informer, e tidings.Event[S], m mapper[S],
 ) {
 	ch := changeOf(f, e)
 	r.noteEvent(&ch)
-	if r.rewrites.watches(ch.objectID) {
-		noteState(r, f, ch, e)
-	}
+	fights.Event(r.fights, f, ch.State, e)
 	if e.Initial {
 		return // every key is called at the beginning of a run
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			f.failures.add("Maps", ch.key, value)
+			f.Failures.Add("Maps", ch.Key, value)
 		}
 	}()
 	var keys []string
@@ -196,7 +196,7 @@ func mapEvent[T, S tidings.Object](
 		return
 	}
 	ch.why = why{
-		key: ch.key, informer: f.number, cause: causeOf(e), manager: managerOf(e.Object()),
+		key: ch.Key, informer: f.Number, cause: causeOf(e), manager: managerOf(e.Object()),
 	}
 	slices.Sort(keys)
 	for _, key := range slices.Compact(keys) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
@@ -37,10 +38,10 @@ func (s *Slots) lead(r Runner) (runner Runner, number int, err error) {
 // entry is served and not shut: what it does in a run is not known, so that the run counts as a call.
 type foreign struct {
 	Runner
-	t *entries
+	t *share
 }
 
-func (f *foreign) lead(group *Slots, number int) { f.t = &entries{group: group, whole: number} }
+func (f *foreign) lead(group *Slots, number int) { f.t = newShare(group, number) }
 
 // RunTerm runs the Runner whenever the group gives it to this process, until ctx ends and the group was left.
 func (f *foreign) RunTerm(ctx context.Context, _ Term) error {
@@ -48,33 +49,33 @@ func (f *foreign) RunTerm(ctx context.Context, _ Term) error {
 		for err == nil && lasting.Err() == nil {
 			changed := f.t.changed.wait()
 			_, term := f.t.group.snapshot()
-			c := &calling{slot: f.t.whole, began: time.Now()}
-			c.ctx, c.abort = context.WithCancelCause(lasting)
-			if begun, _ := f.t.begin("", c); !begun || term.Err() != nil {
-				f.t.end(c)
+			c := &entries.Call{Entry: f.t.Whole, Began: time.Now()}
+			c.Context, c.Abort = context.WithCancelCause(lasting)
+			if begun, _ := f.t.Begin("", c); !begun || term.Err() != nil {
+				f.t.End(c)
 				select {
 				case <-changed:
 				case <-lasting.Done():
 				}
 				continue
 			}
-			f.t.note(c.slot, nil)
-			if err = f.Runner.RunTerm(c.ctx, term); errors.Is(err, ErrCallsRunning) {
+			f.t.Note(c.Entry, nil)
+			if err = f.Runner.RunTerm(c.Context, term); errors.Is(err, ErrCallsRunning) {
 				break // the call has not ended, so that nobody else runs it
 			}
 			switch {
-			case c.ctx.Err() != nil || term.Err() != nil:
+			case c.Context.Err() != nil || term.Err() != nil:
 				err = nil // it ended with its entry, or with the term
 			case err == nil:
 				pause(lasting) // it ended by itself
 			}
-			f.t.end(c)
+			f.t.End(c)
 		}
 		return err
 	})
 }
 
-func (f *foreign) table() *entries { return f.t }
+func (f *foreign) share() *share { return f.t }
 
 func (f *foreign) setDefaultTerm(Term) {}
 
@@ -84,16 +85,16 @@ func (f *foreign) warm(context.Context, Term) error { return nil }
 
 func (f *foreign) forget(slot.Set) {}
 
-func (f *foreign) serve(owned []slot.Owned) { f.settle(f.t.serve(owned)) }
+func (f *foreign) serve(owned []slot.Owned) { f.settle(f.t.Serve(owned)) }
 
 // settle runs or stops the Runner, which waits for no versions.
 func (f *foreign) settle([]string) {
-	for _, w := range f.t.expect() {
-		f.t.know(w)
-		f.t.reach(w, w.entries)
+	for _, w := range f.t.Expect() {
+		f.t.Know(w)
+		f.t.Reach(w, w.Entries)
 	}
-	if _, opened, shut := f.t.sets(); opened.Minus(shut).IsEmpty() {
-		f.t.abort(f.t.has(), nil)
+	if _, opened, shut := f.t.Sets(); opened.Minus(shut).IsEmpty() {
+		f.t.Abort(f.t.All(), nil)
 	}
 	f.t.changed.send()
 }
@@ -103,8 +104,8 @@ func (f *foreign) shown(int, bool) (versions map[string]string, ok bool) { retur
 func (f *foreign) work(w *work) {
 	runs, isOver, _ := f.t.state()
 	w.runs(f.Name(), runs, isOver)
-	if calls, _ := f.t.calls(f.t.whole); calls.Running == 0 {
-		w.because(f.t.has(), "controller %q does not run", f.Name())
+	if calls, _ := f.t.Calls(f.t.Whole); calls.Running == 0 {
+		w.because(f.t.All(), "controller %q does not run", f.Name())
 	}
 }
 

@@ -8,14 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tidings-go/tidings/controller/internal/entries"
+	"github.com/tidings-go/tidings/controller/internal/gate"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/internal/lead/written"
 )
-
-// partPeriod is the period at which the next owner checks whether the watch of a namespace has reached a
-// version.
-const partPeriod = 20 * time.Millisecond
 
 // errTerm is the error of a run under the term of an election.
 var errTerm = errors.New("a controller with Options.Slots has the terms of its group: " +
@@ -23,17 +21,17 @@ var errTerm = errors.New("a controller with Options.Slots has the terms of its g
 
 func (c *Controller[T]) hasSlots() bool { return c.o.Slots != nil }
 
-func (c *Controller[T]) table() *entries { return c.slots.Load() }
+func (c *Controller[T]) share() *share { return c.slots.Load() }
 
 // lead makes a group lead the controller as a whole, as an entry with a number.
 func (c *Controller[T]) lead(group *Slots, number int) {
-	c.slots.Store(&entries{group: group, whole: number})
+	c.slots.Store(newShare(group, number))
 }
 
 // isStandby reports whether another process is to lead the controller.
 func (c *Controller[T]) isStandby() bool {
-	t := c.table()
-	return t != nil && t.whole != noSlot && !t.isIn(t.whole, open)
+	t := c.share()
+	return t != nil && t.Whole != entries.Divided && !t.IsOpen(t.Whole)
 }
 
 // leaveSlots is called for a controller that is not to run: slots are served without it.
@@ -45,7 +43,7 @@ func (c *Controller[T]) leaveSlots() {
 
 // runSlots has one run for each membership of the group, until ctx ends and the group was left.
 func (c *Controller[T]) runSlots(ctx context.Context) error {
-	t := c.table()
+	t := c.share()
 	return t.run(ctx, func(lasting context.Context) (err error) {
 		for last := Term(nil); err == nil; {
 			term := t.group.next(lasting, last)
@@ -66,8 +64,8 @@ func (c *Controller[T]) runSlots(ctx context.Context) error {
 
 // prolong makes the informers go on until the group was left, if there is one.
 func (c *Controller[T]) prolong() {
-	for _, f := range c.all() {
-		c.table().group.prolong(f)
+	for _, f := range c.informers.All() {
+		c.share().group.prolong(f)
 	}
 }
 
@@ -80,8 +78,8 @@ func (c *Controller[T]) setDefaultTerm(t Term) {
 // warm waits until the run of a term has started.
 func (c *Controller[T]) warm(ctx context.Context, t Term) error {
 	for {
-		changed := c.table().changed.wait()
-		_, isOver, failure := c.table().state()
+		changed := c.share().changed.wait()
+		_, isOver, failure := c.share().state()
 		r := c.running.Load()
 		switch {
 		case r != nil && r.term == t && r.hasStarted():
@@ -99,16 +97,16 @@ func (c *Controller[T]) warm(ctx context.Context, t Term) error {
 
 func (c *Controller[T]) serve(owned []slot.Owned) {
 	for _, o := range owned {
-		c.barrier.reached(o.Number, o.Versions) // the next owner has to reach them too
+		c.barrier.Reached(o.Number, o.Versions) // the next owner has to reach them too
 	}
-	c.settle(c.table().serve(owned))
+	c.settle(c.share().Serve(owned))
 }
 
 // settle begins the waits for versions, and queues keys that were parked because their entries were shut. By
 // UID, a call for another object of such a key, in another slot, may wait too.
 func (c *Controller[T]) settle(parked []string) {
 	for _, key := range parked {
-		c.barrier.release(key)
+		c.barrier.Release(key)
 	}
 	if r := c.running.Load(); r != nil {
 		r.wake(parked)
@@ -119,52 +117,43 @@ func (c *Controller[T]) settle(parked []string) {
 // shown returns the versions that show all writes to an entry. While the entry is shut, the keys whose writes
 // do not show are held: so the server is asked about them when they are due.
 func (c *Controller[T]) shown(n int, shut bool) (versions map[string]string, ok bool) {
-	keys := c.barrier.unshown(slot.Of(n))
+	keys := c.barrier.Unsettled(slot.Of(n))
 	for _, key := range keys {
 		if !shut {
 			break
 		}
-		if parked, _ := c.barrier.hold(key); parked {
-			c.table().park(n, key)
+		if parked, _ := c.barrier.Hold(key); parked {
+			c.share().Park(n, key)
 		} else {
 			c.wake(key)
 		}
 	}
-	return c.barrier.written(slot.Of(n)), len(keys) == 0
-}
-
-// slotsOf returns the entries that may have keys of a namespace, "" being all.
-func (c *Controller[T]) slotsOf(namespace string) (slots slot.Set) {
-	if t := c.table(); namespace == "" || t.whole != noSlot || t.group.by == ByUID {
-		return t.has()
-	}
-	slots.Add(ByNamespace.Of("", namespace))
-	return slots
+	return c.barrier.Written(slot.Of(n)), len(keys) == 0
 }
 
 // slotOf returns the entry of the object of the next call of a key. By UID, this is the object that
 // calls of the run were made for, or else the cached one. ok is false without either.
 func (c *Controller[T]) slotOf(r *run[T], key string) (n int, ok bool) {
 	namespace, _ := written.SplitKey(key)
-	t := c.table()
-	if t.whole != noSlot || t.group.by == ByNamespace {
-		return t.entryOf("", namespace), true
+	t := c.share()
+	if t.Whole != entries.Divided || t.By == ByNamespace {
+		return t.Of("", namespace), true
 	}
-	if uid, called := r.lives.uid(key); called {
-		return t.entryOf(uid, ""), true
+	if uid, called := r.incarnations.UID(key); called {
+		return t.Of(uid, ""), true
 	}
-	_, uid, ok := c.all()[0].Cached(key)
-	return t.entryOf(types.UID(uid), ""), ok
+	_, uid, ok := c.informers.Primary().Cached(key)
+	return t.Of(types.UID(uid), ""), ok
 }
 
 // isServed reports whether changes of a key lead to a call.
 func (r *run[T]) isServed(key string) bool {
-	t := r.c.table()
+	t := r.c.share()
 	if t == nil {
 		return true
 	}
 	n, ok := r.c.slotOf(r, key)
-	return ok && t.isIn(n, open)
+	return ok && t.IsOpen(n)
 }
 
 // serve begins the waits for the versions of entries, if the run has started and does not end.
@@ -174,39 +163,40 @@ func (r *run[T]) serve() {
 	if !r.started || r.ending {
 		return
 	}
-	for _, w := range r.c.table().expect() {
+	for _, w := range r.c.share().Expect() {
 		r.goes("opener", func() { r.open(w) })
 	}
 }
 
 // open waits until the caches have reached the versions of entries, or the server says that they cannot, and
 // calls each of their keys once. Caches that are behind hold up the entries that need them.
-func (r *run[T]) open(w *opening) {
-	t := r.c.table()
-	versions, known, behind := r.reach(w.versions, w.versions != nil)
-	if w.versions == nil {
+func (r *run[T]) open(w *entries.Wait) {
+	t := r.c.share()
+	versions, known, behind := r.gate.Reach(w.Versions, w.Versions != nil)
+	if w.Versions == nil {
 		behind = nil // after a crash it is not known whether anything was written
 		if known {
-			for n := range w.entries.Slots() {
-				r.barrier.reached(n, versions) // the next owner has to reach them too
+			for n := range w.Entries.Slots() {
+				r.barrier.Reached(n, versions) // the next owner has to reach them too
 			}
-			t.know(w)
+			t.Know(w)
 		}
 	}
-	waits := &lagging[T]{added: behind}
+	var waits gate.Waits
+	waits.Add(behind...)
 	for r.ctx.Err() == nil {
-		waits.update(r)
+		r.gate.Update(&waits)
 		held := slot.Set{}
-		for _, u := range waits.all() {
-			if u.holdsUp() {
-				held = held.Union(r.c.slotsOf(r.c.heldUpBy(u)))
+		for _, u := range waits.All() {
+			if u.HoldsUp() {
+				held = held.Union(r.c.share().OfNamespace(r.gate.HeldUpBy(u)))
 			}
 		}
-		r.weigh(w.entries.Minus(held))
-		opened, others := t.reach(w, w.entries.Minus(held))
+		r.weigh(w.Entries.Minus(held))
+		opened, others := t.Reach(w, w.Entries.Minus(held))
 		r.callMoved(opened)
 		if !others || !pause(r.ctx) {
-			r.lagging.add(waits.all()...) // of optional informers that fail
+			r.gate.Waits.Add(waits.All()...) // of optional informers that fail
 			return
 		}
 	}
@@ -242,8 +232,8 @@ func (r *run[T]) callMoved(opened slot.Set) {
 	for key := range r.c.primary.Lister().All() {
 		add(key)
 	}
-	for _, key := range r.lives.gone() { // of entries that are served again
-		if _, _, cached := r.c.all()[0].Cached(key); !cached {
+	for _, key := range r.incarnations.Gone() { // of entries that are served again
+		if _, _, cached := r.c.informers.Primary().Cached(key); !cached {
 			add(key)
 		}
 	}
@@ -254,12 +244,12 @@ func (r *run[T]) enter(key string, current *calling) (begun bool, otherwise queu
 	n, ok := r.c.slotOf(r, key)
 	if ok {
 		var parked bool
-		current.slot, current.began = n, time.Now()
-		current.ctx, current.abort = context.WithCancelCause(r.calls)
-		if begun, parked = r.c.table().begin(key, current); begun {
+		current.Entry, current.Began = n, time.Now()
+		current.Context, current.Abort = context.WithCancelCause(r.calls)
+		if begun, parked = r.c.share().Begin(key, &current.Call); begun {
 			return true, otherwise
 		}
-		if current.abort(nil); parked {
+		if current.Abort(nil); parked {
 			return false, queue.Outcome{Result: queue.Park}
 		}
 	}
@@ -270,8 +260,8 @@ func (r *run[T]) enter(key string, current *calling) (begun bool, otherwise queu
 
 // isIn reports whether an object is in an entry; always without a group.
 func (r *run[T]) isIn(n int, object T) bool {
-	t := r.c.table()
-	return t == nil || t.entryOf(object.GetUID(), object.GetNamespace()) == n
+	t := r.c.share()
+	return t == nil || t.Of(object.GetUID(), object.GetNamespace()) == n
 }
 
 // forget forgets the keys of entries.
@@ -288,12 +278,12 @@ func (c *Controller[T]) forget(entries slot.Set) {
 	}
 	dropped := r.queue.Forget(keys)
 	c.count(func(h *Health) { h.Added += uint64(dropped) })
-	called := r.lives.forget(func(key string, uid types.UID) bool {
+	called := r.incarnations.Forget(func(key string, uid types.UID) bool {
 		namespace, _ := written.SplitKey(key)
-		return entries.Has(c.table().entryOf(uid, namespace))
+		return entries.Has(c.share().Of(uid, namespace))
 	})
 	for _, key := range append(keys, called...) {
-		r.barrier.release(key)
+		r.barrier.Release(key)
 		r.writes.take(key)
 		c.panicked.Delete(key)
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
@@ -66,7 +67,7 @@ type Slots struct {
 // slotted is a controller with Options.Slots, or one that is led as a whole.
 type slotted interface {
 	Name() string
-	table() *entries
+	share() *share
 	setDefaultTerm(t Term)
 	prolong()                               // its informers
 	warm(ctx context.Context, t Term) error // until it can serve
@@ -154,16 +155,10 @@ func (s *Slots) add(c slotted) {
 	c.prolong()
 	if term != nil {
 		c.setDefaultTerm(term)
-		c.serve(of(c, owned))
-		c.table().shut(closed.And(c.table().has()))
+		c.serve(c.share().owned(owned))
+		c.share().Shut(closed.And(c.share().All()))
 		c.settle(nil)
 	}
-}
-
-// of returns the entries that a controller may serve.
-func of(c slotted, owned []slot.Owned) []slot.Owned {
-	has := c.table().has()
-	return slices.DeleteFunc(slices.Clone(owned), func(o slot.Owned) bool { return !has.Has(o.Number) })
 }
 
 // remove removes a controller that does not run.
@@ -184,7 +179,7 @@ func (s *Slots) snapshot() ([]slotted, Term) {
 func (s *Slots) each(entries slot.Set, f func(c slotted, entries slot.Set)) {
 	members, _ := s.snapshot()
 	for _, c := range members {
-		if some := entries.And(c.table().has()); !some.IsEmpty() {
+		if some := entries.And(c.share().All()); !some.IsEmpty() {
 			f(c, some)
 		}
 	}
@@ -221,7 +216,7 @@ func (s *Slots) Begin(t Term) {
 	members, _ := s.snapshot()
 	for _, c := range members {
 		c.setDefaultTerm(t)
-		c.settle(c.table().drop(c.table().has()))
+		c.settle(c.share().Drop(c.share().All()))
 	}
 	if m != nil {
 		m.o.Guard.SetDefaultTerm(t)
@@ -345,7 +340,7 @@ func (s *Slots) Serve(owned []slot.Owned) {
 	s.mu.Unlock()
 	members, _ := s.snapshot()
 	for _, c := range members {
-		c.serve(of(c, owned))
+		c.serve(c.share().owned(owned))
 	}
 }
 
@@ -355,7 +350,7 @@ func (s *Slots) Shut(entries slot.Set) {
 	s.closed = s.closed.Union(entries)
 	s.mu.Unlock()
 	s.each(entries, func(c slotted, some slot.Set) {
-		c.table().shut(some)
+		c.share().Shut(some)
 		c.settle(nil)
 	})
 }
@@ -365,7 +360,7 @@ func (s *Slots) Unshut(entries slot.Set) {
 	s.mu.Lock()
 	s.closed = s.closed.Minus(entries)
 	s.mu.Unlock()
-	s.each(entries, func(c slotted, some slot.Set) { c.settle(c.table().unshut(some)) })
+	s.each(entries, func(c slotted, some slot.Set) { c.settle(c.share().Unshut(some)) })
 }
 
 // Calls describes the calls of an entry that was served. A write without an answer counts as one until
@@ -374,7 +369,7 @@ func (s *Slots) Unshut(entries slot.Set) {
 func (s *Slots) Calls(entry int) slot.Calls {
 	all := slot.Calls{Known: true, Versions: map[string]string{}}
 	s.each(slot.Of(entry), func(c slotted, _ slot.Set) {
-		one, shut := c.table().calls(entry)
+		one, shut := c.share().Calls(entry)
 		versions, shown := c.shown(entry, shut)
 		one.Known = one.Known && shown
 		all.Opened, all.Known, all.Running = all.Opened || one.Opened, all.Known && one.Known, all.Running+one.Running
@@ -382,7 +377,7 @@ func (s *Slots) Calls(entry int) slot.Calls {
 			all.Oldest = one.Oldest
 		}
 		for part, version := range versions {
-			raise(all.Versions, part, version)
+			caches.Raise(all.Versions, part, version)
 		}
 	})
 	if _, term := s.snapshot(); !all.Known || term == nil || term.Err() != nil {
@@ -393,7 +388,7 @@ func (s *Slots) Calls(entry int) slot.Calls {
 
 // Abort ends the contexts of the calls of entries, with a cause.
 func (s *Slots) Abort(entries slot.Set, cause error) {
-	s.each(entries, func(c slotted, some slot.Set) { c.table().abort(some, cause) })
+	s.each(entries, func(c slotted, some slot.Set) { c.share().Abort(some, cause) })
 }
 
 // Drop forgets the keys of entries. Their objects leave the informers with Held, and do not count as
@@ -406,7 +401,7 @@ func (s *Slots) Drop(entries slot.Set) {
 	s.closed = s.closed.Minus(entries)
 	s.mu.Unlock()
 	s.each(entries, func(c slotted, some slot.Set) {
-		parked := c.table().drop(some)
+		parked := c.share().Drop(some)
 		c.forget(some) // first: a parked key whose call is due would be called, and then once more
 		c.settle(parked)
 	})

@@ -58,11 +58,11 @@ func (c *Controller[T]) isReconciled(key, version string) bool {
 	if r == nil {
 		return false
 	}
-	reconciled, called := r.lives.reconciled(key)
+	reconciled, called := r.incarnations.Reconciled(key)
 	if called {
 		return written.Reaches(reconciled, version)
 	}
-	primary := c.all()[0]
+	primary := c.informers.Primary()
 	namespace, _ := written.SplitKey(key)
 	reached, held := primary.Reached(namespace)
 	_, _, cached := primary.Cached(key)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
@@ -159,59 +160,59 @@ func (c *Controller[T]) work(w *work) {
 	t, r := c.slots.Load(), c.running.Load()
 	runs, isOver, failure := t.state()
 	w.runs(c.Name(), runs, isOver || c.lacks())
-	for _, f := range c.all() {
+	for _, f := range c.informers.All() {
 		c.workOf(w, f)
 	}
-	_, opened, _ := t.sets()
+	_, opened, _ := t.Sets()
 	switch {
 	case isOver:
-		w.because(c.table().has(), "controller %q runs no more: %v", c.Name(), cmp.Or(failure, errors.New("its context has ended")))
+		w.because(c.share().All(), "controller %q runs no more: %v", c.Name(), cmp.Or(failure, errors.New("its context has ended")))
 	case r == nil || r.isTermOver() || r.turns.Load() == 0:
-		w.because(c.table().has().Minus(w.told), "controller %q has not started", c.Name())
+		w.because(c.share().All().Minus(w.told), "controller %q has not started", c.Name())
 	default:
 		r.report(w)
-		w.because(c.table().has().And(w.warms).Minus(w.told), "its objects are being listed")
-		w.because(c.table().has().Minus(opened).Minus(w.warms).Minus(w.told), "it waits for versions")
+		w.because(c.share().All().And(w.warms).Minus(w.told), "its objects are being listed")
+		w.because(c.share().All().Minus(opened).Minus(w.warms).Minus(w.told), "it waits for versions")
 	}
 }
 
 // workOf adds the state of an informer.
-func (c *Controller[T]) workOf(w *work, f *follower[T]) {
+func (c *Controller[T]) workOf(w *work, f *caches.Informer) {
 	applied, transformed := f.Turns()
-	w.turns(f.informer, applied, "the cache of informer %q, or an index of it,", f.Name())
-	w.turns(f.informer, transformed, "the transform of informer %q", f.Name())
+	w.turns(f.Handle, applied, "the cache of informer %q, or an index of it,", f.Name())
+	w.turns(f.Handle, transformed, "the transform of informer %q", f.Name())
 	listed := 0
-	for _, namespace := range f.namespaces() {
+	for _, namespace := range f.Namespaces() {
 		watch := f.WatchOf(namespace)
 		listed += watch.Listed
 		why := fmt.Sprint(watch.State)
 		if watch.Failures > 0 && watch.LastError != nil {
 			why = watch.LastError.Error()
 		}
-		entries := c.slotsOf(c.neededBy(f, namespace))
+		entries := c.share().OfNamespace(c.informers.NeededBy(f, namespace))
 		switch {
-		case f.optional:
-		case !f.informer.HasSynced():
+		case f.Optional:
+		case !f.Handle.HasSynced():
 			w.because(entries, "informer %q is not synced: %s", f.Name(), why)
-		case f.isCutOff(namespace):
+		case f.IsCutOff(namespace):
 			w.because(entries, "informer %q fails in namespace %q: %s", f.Name(), namespace, why)
 		case watch.SlotsToList > 0:
 			w.because(entries.And(w.warms), "informer %q lists the objects of slots: %s", f.Name(), why)
 		}
 	}
-	w.lists(f.informer, listed)
+	w.lists(f.Handle, listed)
 }
 
 // report adds the state of the run.
 func (r *run[T]) report(w *work) {
 	w.turns(r, r.turns.Load(), "controller %q", r.c.Name())
-	for namespace, name := range r.holding() {
-		w.because(r.c.slotsOf(namespace), "informer %q is out of contact, or does not show what was written", name)
+	for namespace, name := range r.gate.Holding() {
+		w.because(r.c.share().OfNamespace(namespace), "informer %q is out of contact, or does not show what was written", name)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if w.Late = w.Late.Union(r.surveyed.late); r.surveyed.hung {
-		w.Hung, w.Late = true, w.Late.Union(r.c.table().has())
+		w.Hung, w.Late = true, w.Late.Union(r.c.share().All())
 	}
 	for n, count := range r.surveyed.objects {
 		w.Objects[n] += count
@@ -230,17 +231,17 @@ func (r *run[T]) report(w *work) {
 // lacks reports whether a list and watch that calls need has failed for long: one for all entries, or all of
 // an informer.
 func (c *Controller[T]) lacks() bool {
-	for _, f := range c.all() {
+	for _, f := range c.informers.All() {
 		failing := 0
-		for _, namespace := range f.namespaces() {
-			if f.optional || !f.failsForLong(namespace) {
+		for _, namespace := range f.Namespaces() {
+			if f.Optional || !f.FailsForLong(namespace) {
 				continue
 			}
-			if failing++; c.slotsOf(c.neededBy(f, namespace)) == c.table().has() {
+			if failing++; c.share().OfNamespace(c.informers.NeededBy(f, namespace)) == c.share().All() {
 				return true
 			}
 		}
-		if failing > 0 && failing == len(f.namespaces()) {
+		if failing > 0 && failing == len(f.Namespaces()) {
 			return true
 		}
 	}

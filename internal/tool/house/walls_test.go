@@ -71,6 +71,39 @@ var (
 			tests:  []string{"*"},
 		},
 		"controller/internal/queue": {others: []string{"k8s.io/client-go/util/workqueue"}},
+		"controller/internal/caches": {
+			rooms:  []string{".", "internal/engine/delta", "internal/engine/slot", "internal/lead/written", "internal/see/histogram", "internal/see/inspect", "source"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
+		"controller/internal/barrier": {
+			rooms:  []string{"controller/guard", "controller/internal/caches", "internal/engine/delta", "internal/engine/slot", "internal/lead/written", "internal/see/lograte"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
+		"controller/internal/gate": {
+			rooms: []string{"controller/guard", "controller/internal/barrier", "controller/internal/caches", "internal/lead/written", "source"},
+			tests: []string{"*"},
+		},
+		"controller/internal/terms": {
+			rooms: []string{"controller/guard", "controller/election", "controller/internal/barrier", "controller/internal/caches", "controller/internal/gate", "internal/engine/slot"},
+			tests: []string{"*"},
+		},
+		"controller/internal/incarnation": {
+			rooms:  []string{".", "internal/lead/written"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
+		"controller/internal/fights": {
+			rooms:  []string{".", "controller/guard", "controller/internal/caches", "internal/decode/dedup", "internal/see/fielddiff", "source"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
+		"controller/internal/entries": {
+			rooms:  []string{"controller/guard", "controller/internal/caches", "internal/engine/slot"},
+			others: []string{"k8s.io/apimachinery"},
+			tests:  []string{"*"},
+		},
 		"controller/guard": {
 			rooms:  []string{"internal/engine/served", "internal/decode/wire"},
 			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest"},
@@ -99,7 +132,7 @@ var (
 		},
 		"controller": {
 			rooms: []string{
-				".", "controller/guard", "controller/internal/queue", "controller/election",
+				".", "controller/guard", "controller/internal/caches", "controller/internal/barrier", "controller/internal/gate", "controller/internal/terms", "controller/internal/incarnation", "controller/internal/fights", "controller/internal/entries", "controller/internal/queue", "controller/election",
 				"health", "internal/decode/dedup", "internal/engine/delta", "internal/see/fielddiff", "internal/see/histogram",
 				"internal/see/inspect", "internal/see/lograte", "internal/engine/slot", "internal/lead/written", "source",
 			},

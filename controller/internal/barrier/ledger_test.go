@@ -1,25 +1,21 @@
-package controller
+package barrier
 
 import (
-	"fmt"
 	"slices"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"pgregory.net/rapid"
 
-	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 )
 
 // TestC03_TheLedger compares the writes of keys and objects with a list.
 func TestC03_TheLedger(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		l := ledger{keys: map[string]*pending{}, objects: map[objectID]*writes{}}
-		by := &follower[*corev1.ConfigMap]{}
-		var all []*awaited
-		before := func(w *awaited) (earlier []*awaited) {
+		l := ledger{keys: map[string]*pending{}, objects: map[caches.ObjectID]*writes{}}
+		by := &caches.Informer{}
+		var all []*write
+		before := func(w *write) (earlier []*write) {
 			for _, other := range all {
 				if other == w {
 					break
@@ -32,9 +28,9 @@ func TestC03_TheLedger(t *testing.T) {
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"insert": func(t *rapid.T) {
-				w := &awaited{by: by, of: l.obtain(rapid.SampledFrom([]string{"k", "l"}).Draw(t, "key"), 0)}
+				w := &write{by: by, of: l.obtain(rapid.SampledFrom([]string{"k", "l"}).Draw(t, "key"), 0)}
 				w.Object = rapid.SampledFrom([]string{"o", "p", "q"}).Draw(t, "object")
-				w.shown = rapid.Bool().Draw(t, "shown")
+				w.settled = rapid.Bool().Draw(t, "settled")
 				if got, want := slices.Collect(l.earlier(w)), before(w); !slices.Equal(got, want) {
 					t.Fatalf("before it is inserted, earlier are %v, want %v", got, want)
 				}
@@ -54,7 +50,7 @@ func TestC03_TheLedger(t *testing.T) {
 				for _, w := range all {
 					objects[w.Object]++
 					want := before(w)
-					isOpen := func(other *awaited) bool { return !other.shown }
+					isOpen := func(other *write) bool { return !other.settled }
 					if got := slices.Collect(l.earlier(w)); !slices.Equal(got, want) || l.follows(w) != slices.ContainsFunc(want, isOpen) {
 						t.Fatalf("earlier are %v, want %v; it follows one: %v", got, want, l.follows(w))
 					}
@@ -74,34 +70,4 @@ func TestC03_TheLedger(t *testing.T) {
 			},
 		})
 	})
-}
-
-// TestC03_LowerVersions lists what remains of a known version when a cache follows another history.
-func TestC03_LowerVersions(t *testing.T) {
-	for _, test := range []struct{ known, reached, want string }{
-		{"", "5", ""}, {"4", "5", "4"}, {"5", "5", "5"}, {"6", "5", "5"}, {"10", "9", "9"}, {"6", "", ""},
-	} {
-		if got := older(test.known, test.reached); got != test.want {
-			t.Errorf("%q, and %q is reached: %q, want %q", test.known, test.reached, got, test.want)
-		}
-	}
-}
-
-// BenchmarkC03_OneObject measures a write of an object that 10,000 keys have written, and that no cache shows.
-func BenchmarkC03_OneObject(b *testing.B) {
-	r := newTestRun(b, 1)
-	write := func(i int) {
-		r.barrier.record(fmt.Sprint("a/y", i), noSlot, []guard.Write{{
-			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
-			Version: fmt.Sprint(10_000_000 + i), Sent: time.Now(),
-		}}, nil, r.c.all)
-	}
-	for i := range 10_000 {
-		write(i)
-	}
-	i := 10_000
-	for b.Loop() {
-		write(i)
-		i++
-	}
 }

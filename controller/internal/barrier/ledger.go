@@ -1,16 +1,12 @@
-package controller
+package barrier
 
 import (
 	"container/heap"
 	"iter"
 	"time"
-)
 
-// objectID names an object of a follower.
-type objectID struct {
-	informer uint32
-	key      string
-}
+	"github.com/tidings-go/tidings/controller/internal/caches"
+)
 
 // pending are the writes of a key that a cache may not show, or whose events have not come.
 type pending struct {
@@ -20,7 +16,7 @@ type pending struct {
 	since   time.Duration // the time at which it was parked
 	problem error         // the error of the last question to the server
 	place   int32         // in the heap
-	open    int32         // the number of writes that do not show
+	open    int32         // the number of writes that are not settled
 	parked  bool
 	asking  bool // the server is being asked
 	unshown bool // a write was settled by asking
@@ -28,7 +24,7 @@ type pending struct {
 
 // writes is a list of the writes of a key, or of those of an object, in the order in which they were recorded.
 type writes struct {
-	first, last *awaited
+	first, last *write
 	n           int
 }
 
@@ -39,12 +35,12 @@ const (
 )
 
 // all yields the writes, which may be removed meanwhile. of is ofKey or ofObject.
-func (l *writes) all(of int) iter.Seq[*awaited] {
-	return func(yield func(*awaited) bool) {
+func (l *writes) all(of int) iter.Seq[*write] {
+	return func(yield func(*write) bool) {
 		if l == nil {
 			return
 		}
-		for w, next := l.first, (*awaited)(nil); w != nil; w = next {
+		for w, next := l.first, (*write)(nil); w != nil; w = next {
 			if next = w.links[of].next; !yield(w) {
 				return
 			}
@@ -52,7 +48,7 @@ func (l *writes) all(of int) iter.Seq[*awaited] {
 	}
 }
 
-func (l *writes) add(w *awaited, of int) {
+func (l *writes) add(w *write, of int) {
 	if w.links[of].prev = l.last; l.last == nil {
 		l.first = w
 	} else {
@@ -62,7 +58,7 @@ func (l *writes) add(w *awaited, of int) {
 	l.n++
 }
 
-func (l *writes) remove(w *awaited, of int) {
+func (l *writes) remove(w *write, of int) {
 	at := w.links[of]
 	before, next := &l.first, &l.last
 	if at.prev != nil {
@@ -106,7 +102,7 @@ func (h *byDue) Pop() any {
 type ledger struct {
 	keys    map[string]*pending
 	due     byDue
-	objects map[objectID]*writes
+	objects map[caches.ObjectID]*writes
 }
 
 // obtain returns the entry of a key. It makes one that is due at a time if there is none.
@@ -135,7 +131,7 @@ func (l *ledger) drop(p *pending) {
 }
 
 // insert appends a write to those of its key and of its object.
-func (l *ledger) insert(w *awaited) {
+func (l *ledger) insert(w *write) {
 	w.of.add(w, ofKey)
 	others := l.objects[w.id()]
 	if others == nil {
@@ -146,7 +142,7 @@ func (l *ledger) insert(w *awaited) {
 }
 
 // remove takes a write out.
-func (l *ledger) remove(w *awaited) {
+func (l *ledger) remove(w *write) {
 	w.of.remove(w, ofKey)
 	others := l.objects[w.id()]
 	if others.remove(w, ofObject); others.n == 0 {
@@ -156,8 +152,8 @@ func (l *ledger) remove(w *awaited) {
 
 // earlier yields the writes of the key and the object of a write that were recorded before it, and may be
 // removed meanwhile. It looks at the other writes of the key or of the object, whichever are fewer.
-func (l *ledger) earlier(w *awaited) iter.Seq[*awaited] {
-	return func(yield func(*awaited) bool) {
+func (l *ledger) earlier(w *write) iter.Seq[*write] {
+	return func(yield func(*write) bool) {
 		list, of := &w.of.writes, ofKey
 		if others := l.objects[w.id()]; others == nil || others.n < list.n {
 			list, of = others, ofObject
@@ -171,10 +167,10 @@ func (l *ledger) earlier(w *awaited) iter.Seq[*awaited] {
 	}
 }
 
-// follows reports whether an earlier write of the same key and object does not show.
-func (l *ledger) follows(w *awaited) bool {
+// follows reports whether an earlier write of the same key and object is not settled.
+func (l *ledger) follows(w *write) bool {
 	for other := range l.earlier(w) {
-		if !other.shown {
+		if !other.settled {
 			return true
 		}
 	}
