@@ -12,7 +12,6 @@ import (
 var (
 	deploymentsResource = appsv1.SchemeGroupVersion.WithResource("deployments")
 	configMapsResource  = corev1.SchemeGroupVersion.WithResource("configmaps")
-	podsResource        = corev1.SchemeGroupVersion.WithResource("pods")
 	namespacesResource  = corev1.SchemeGroupVersion.WithResource("namespaces")
 	budgetsResource     = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 )

@@ -112,8 +112,6 @@ func TestTheRolesAreWhatAReplicaNeeds(t *testing.T) {
 	})
 }
 
-// unserved runs a replica without pages.
-func unserved(_ http.Handler, run func(context.Context) error) error {
 	return run(context.Background())
 }
 
