@@ -38,7 +38,7 @@ func BenchmarkC12_Event(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				r.changed(f, events[i%len(events)])
+				r.intake.changed(f, events[i%len(events)])
 			}
 		})
 	}

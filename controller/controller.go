@@ -39,11 +39,11 @@ type Controller[T tidings.Object] struct {
 	primary   *tidings.Informer[T]
 	succeeded broadcast
 	barrier   *barrier.Barrier
-	slots     atomic.Pointer[share]  // nil without a group
-	running   atomic.Pointer[run[T]] // nil without a run; written under mu
-	// callings has the *calling of each key that is with a worker. A worker may be of an earlier
+	member    atomic.Pointer[controllerMember[T]] // nil without a group
+	running   atomic.Pointer[run[T]]              // nil without a run; written under mu
+	// inCall has the *call of each key that is with a worker. A worker may be of an earlier
 	// run, if its call did not return in time.
-	callings sync.Map
+	inCall sync.Map
 	// panicked has the stack of the last panic by key. A successful call removes the stack of its
 	// key.
 	panicked sync.Map
@@ -98,13 +98,13 @@ func New[T tidings.Object](
 	}
 	f.Subscribe = func() (*tidings.Registration, error) {
 		r := c.running.Load()
-		return addHandler(primary, r, f, func(e tidings.Event[T]) { r.changed(f, e) })
+		return addHandler(primary, &c.o, f, func(e tidings.Event[T]) { r.intake.changed(f, e) })
 	}
 	if err := c.follow(f); err != nil {
 		return fail(err)
 	}
 	if o.Slots != nil {
-		c.slots.Store(newShare(o.Slots, entries.Divided))
+		c.member.Store(&controllerMember[T]{newShare(o.Slots, entries.Divided), c})
 	}
 	for _, s := range o.Secondaries {
 		if err := c.AddSecondary(s); err != nil {
@@ -112,13 +112,30 @@ func New[T tidings.Object](
 		}
 	}
 	if o.Slots != nil {
-		o.Slots.add(c)
+		o.Slots.add(c.member.Load())
 	}
 	return c, nil
 }
 
-// stopsWithin returns the longest that RunTerm takes to return once its context has ended.
 func (c *Controller[T]) stopsWithin() time.Duration { return 2*c.o.StopGrace + 10*time.Second }
+
+func (c *Controller[T]) hasSlots() bool { return c.o.Slots != nil }
+
+func (c *Controller[T]) leaveSlots() {
+	if c.o.Slots != nil {
+		c.o.Slots.remove(c.member.Load())
+	}
+}
+
+func (c *Controller[T]) lead(group *Slots, number int) member {
+	m := &controllerMember[T]{newShare(group, number), c}
+	c.member.Store(m)
+	return m
+}
+
+// errTerm is the error of a run under the term of an election.
+var errTerm = errors.New("a controller with Options.Slots has the terms of its group: " +
+	"run it without an election, on each replica")
 
 // Name returns the name of the controller.
 func (c *Controller[T]) Name() string { return c.o.Name }
@@ -165,8 +182,8 @@ func (c *Controller[T]) follow(f *caches.Informer) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.informers.Add(f)
-	if t := c.slots.Load(); t != nil {
-		t.group.prolong(f)
+	if m := c.member.Load(); m != nil {
+		m.group.prolong(f)
 	}
 	return nil
 }
@@ -184,7 +201,7 @@ func (c *Controller[T]) RemoveSecondary(informer any) error {
 	for _, f := range removed {
 		wake := c.barrier.Forget(f)
 		if r := c.running.Load(); r != nil {
-			r.unfollow(f)
+			r.handlers.remove(f)
 			r.wake(wake)
 		}
 	}
@@ -210,7 +227,7 @@ func (c *Controller[T]) SetWorkers(n int) error {
 	defer c.mu.Unlock()
 	c.workers = n
 	if r := c.running.Load(); r != nil {
-		r.setWorkers(n)
+		r.workers.set(n)
 	}
 	return nil
 }
@@ -236,12 +253,12 @@ func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, n
 func (c *Controller[T]) RunTerm(ctx context.Context, term Term) error {
 	var err error
 	switch {
-	case c.slots.Load() == nil:
+	case c.member.Load() == nil:
 		err = c.runTerm(ctx, term)
 	case term != nil:
 		err = errTerm
 	default:
-		err = c.runSlots(ctx)
+		err = c.member.Load().runMemberships(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("controller %q: %w", c.o.Name, err)
@@ -265,7 +282,9 @@ func (c *Controller[T]) begin(ctx context.Context, term Term) (*run[T], error) {
 		return nil, ErrRunning
 	}
 	c.barrier.Restart()
-	c.slots.Load().restart()
+	if m := c.member.Load(); m != nil {
+		m.restart()
+	}
 	r := newRun(ctx, c, term)
 	c.running.Store(r)
 	c.last = nil
@@ -279,7 +298,9 @@ func (c *Controller[T]) end(err error) {
 	c.count(func(h *Health) { h.Added += dropped })
 	c.running.Store(nil)
 	c.last = err
-	c.slots.Load().restart()
+	if m := c.member.Load(); m != nil {
+		m.restart()
+	}
 }
 
 // wake queues a key that the present run has parked because a call of an earlier run was running.

@@ -210,12 +210,13 @@ func (c *Controller[T]) Health() Health {
 	r := c.running.Load()
 	h.Name, h.State, h.Workers, h.Ended = c.o.Name, StateStopped, c.workers, errorText(c.last)
 	c.mu.Unlock()
-	isStandby := c.isStandby()
-	if t := c.slots.Load(); t != nil {
-		if runs, _, _ := t.state(); runs && r == nil {
+	m := c.member.Load()
+	isStandby := m.isStandby()
+	if m != nil {
+		if runs, _, _ := m.state(); runs && r == nil {
 			h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
 		}
-		if served, opened, shut := t.Sets(); t.Whole == entries.Divided {
+		if served, opened, shut := m.Sets(); m.Whole == entries.Divided {
 			h.Slots, h.SlotsExpected = opened.Minus(shut).String(), served.Minus(opened).String()
 		}
 	}
@@ -249,7 +250,7 @@ func (r *run[T]) describe(h *Health) {
 	if r.waitingFor != nil {
 		h.WaitingFor = r.waitingFor()
 	}
-	started, ending, isHung := r.started, r.ending, r.surveyed.hung
+	started, ending := r.started, r.ending
 	r.mu.Unlock()
 	all, stale := r.gate.Names()
 	switch {
@@ -268,7 +269,7 @@ func (r *run[T]) describe(h *Health) {
 		h.Flows = append(h.Flows, Flow(f))
 	}
 	calls := r.queue.Keys(queue.Running, math.MaxInt)
-	h.HungFor.Duration = r.hungFor(s, calls, isHung)
+	h.HungFor.Duration = r.workers.hungFor(s, calls, r.slots.last().hung)
 	for _, k := range calls {
 		h.RunningFor.Duration += k.For
 		if len(h.Running) < listed {
@@ -288,16 +289,6 @@ func (r *run[T]) describe(h *Health) {
 	for _, l := range loops {
 		h.Looping = append(h.Looping, Rewrite(l))
 	}
-}
-
-// hungFor returns the time for which no call has begun or ended because all workers are in one, if a key waits,
-// or if the run was hung at the last look: the keys that waited may have gone to others. The calls are sorted,
-// the longest first.
-func (r *run[T]) hungFor(s queue.Stats, calls []queue.KeyStats, isHung bool) time.Duration {
-	if s.Oldest == "" && !isHung || len(calls) == 0 || len(calls) < r.workers {
-		return 0
-	}
-	return calls[len(calls)-1].For
 }
 
 // whyWaiting returns the reason why no worker has taken the oldest key. limited says that the calls of its

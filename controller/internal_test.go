@@ -98,12 +98,12 @@ func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
 func TestC12_AnEventWhileItsCallEnds(t *testing.T) {
 	r := newTestRun(t, 1)
 	ch := change{Event: barrier.Event{State: caches.State{ObjectID: caches.ObjectID{Key: "a/x0"}, Version: "2"}}, why: why{key: "a/x0", cause: Updated}}
-	r.noteEvent(&ch)
+	r.intake.findWriter(&ch)
 	r.barrier.Record("a/x0", barrier.NoSlot, []guard.Write{{
 		Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
 		UID: types.UID(fmt.Sprintf("%036d", 0)), Version: "2", Sent: time.Now(),
 	}}, nil, r.c.informers.All)
-	r.add("a/x0", &ch)
+	r.intake.addServed("a/x0", &ch)
 	item, ok := r.queue.Get(0, nil)
 	if !ok || len(item.Reasons) != 1 || !item.Reasons[0].Reason.own {
 		t.Errorf("the reasons of the call are %+v", item.Reasons)
@@ -124,7 +124,7 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 			}}, nil, r.c.informers.All)
 			r.queue.Add(key, queue.Ask[why]{})
 			item, _ := r.queue.Get(0, nil)
-			r.step(0, item)
+			r.workers.step(0, item)
 		}
 		for n := range 100 {
 			if st := r.queue.Stats(); st.Parked != keys {
@@ -147,8 +147,8 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 // leads to this line of docs/logs.md.
 func TestTheQueueIsOutOfStep(t *testing.T) {
 	r, lines := newTestRun(t, 1), logtable.New("controller")
-	r.c.o.Logger = lines.Logger().With("controller", "test")
-	r.step(0, queue.Item[why]{Key: "a/x0"})
+	r.workers.logger = lines.Logger().With("controller", "test")
+	r.workers.step(0, queue.Item[why]{Key: "a/x0"})
 	const line = "Error | `the queue is out of step` | `key`, `error`"
 	if kinds := lines.Kinds(); kinds[line] != 1 {
 		t.Errorf("the lines are %v", kinds)
@@ -162,12 +162,12 @@ func TestTheQueueIsOutOfStep(t *testing.T) {
 // TestC01_AWorkerThatIsNeededAgain stays, though the queue has sent it away.
 func TestC01_AWorkerThatIsNeededAgain(t *testing.T) {
 	r := newTestRun(t, 1)
-	r.workers, r.alive[1] = 2, true
-	if r.leaves(1) || !r.alive[1] {
+	r.workers.n, r.workers.alive[1] = 2, true
+	if r.workers.leaves(1) || !r.workers.alive[1] {
 		t.Error("the worker left")
 	}
-	r.workers = 1
-	if !r.leaves(1) || r.alive[1] {
+	r.workers.n = 1
+	if !r.workers.leaves(1) || r.workers.alive[1] {
 		t.Error("the worker stayed")
 	}
 }
@@ -184,10 +184,10 @@ func BenchmarkC02_EmptyCall(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		r.changed(f, events[i%len(events)])
+		r.intake.changed(f, events[i%len(events)])
 		item, _ := r.queue.Get(0, reasons[:0])
 		reasons = item.Reasons
-		r.step(0, item)
+		r.workers.step(0, item)
 	}
 }
 

@@ -302,8 +302,8 @@ func (m *Manager) claim(informers context.Context) error {
 	}
 	for _, d := range m.descriptors {
 		isEnabled := func(other Descriptor) bool { return other.Name == d.Name }
-		if left, ok := d.made.(interface{ leaveSlots() }); ok && !slices.ContainsFunc(enabled, isEnabled) {
-			left.leaveSlots()
+		if c, ok := d.made.(managed); ok && !slices.ContainsFunc(enabled, isEnabled) {
+			c.leaveSlots()
 		}
 	}
 	return nil

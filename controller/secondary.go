@@ -4,14 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/caches"
-	"github.com/tidings-go/tidings/controller/internal/fights"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -162,58 +160,8 @@ func newSecondary[T, S tidings.Object](
 			if err != nil {
 				return nil, err
 			}
-			return addHandler(informer, r, f, func(e tidings.Event[S]) { mapEvent(r, f, e, m) })
+			return addHandler(informer, &c.o, f, func(e tidings.Event[S]) { changedSecondary(r.intake, f, e, m) })
 		}
 		return f, nil
 	}}
-}
-
-// mapEvent queues the keys that a change leads to. The keys of the state before count as well:
-// an object that had an owner concerns that owner.
-func mapEvent[T, S tidings.Object](
-	r *run[T], f *caches.Informer, e tidings.Event[S], m mapper[S],
-) {
-	ch := changeOf(f, e)
-	r.noteEvent(&ch)
-	fights.Event(r.fights, f, ch.State, e)
-	if e.Initial {
-		return // every key is called at the beginning of a run
-	}
-	defer func() {
-		if value := recover(); value != nil {
-			f.Failures.Add("Maps", ch.Key, value)
-		}
-	}()
-	var keys []string
-	add := func(key string) { keys = append(keys, key) }
-	if e.Type != tidings.Added {
-		m(e.Old, add)
-	}
-	if e.Type != tidings.Deleted {
-		m(e.New, add)
-	}
-	if len(keys) == 0 {
-		return
-	}
-	ch.why = why{
-		key: ch.Key, informer: f.Number, cause: causeOf(e), manager: managerOf(e.Object()),
-	}
-	slices.Sort(keys)
-	for _, key := range slices.Compact(keys) {
-		r.add(key, &ch)
-	}
-}
-
-func causeOf[S tidings.Object](e tidings.Event[S]) Cause {
-	switch {
-	case e.Initial:
-		return Initial
-	case e.Resync:
-		return Resync
-	case e.Type == tidings.Added:
-		return Added
-	case e.Type == tidings.Deleted:
-		return Deleted
-	}
-	return Updated
 }

@@ -28,10 +28,8 @@ func newShare(group *Slots, whole int) *share {
 
 // restart makes the entries wait for their versions again, at the beginning and at the end of a run.
 func (s *share) restart() {
-	if s != nil {
-		s.Restart()
-		s.changed.send()
-	}
+	s.Restart()
+	s.changed.send()
 }
 
 // run is Run: it calls f with a context that ends when the group was left, and returns after that. It returns
@@ -76,3 +74,5 @@ func (s *share) owned(all []slot.Owned) (owned []slot.Owned) {
 	}
 	return owned
 }
+
+func (s *share) ofGroup() *share { return s }

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/engine/slot"
@@ -49,7 +51,7 @@ func TestS2_RunsOfATable(t *testing.T) {
 
 // fakeWork is a controller of tests, which works as f says.
 type fakeWork struct {
-	slotted
+	member
 	f func(*work)
 }
 
@@ -59,7 +61,7 @@ func (f fakeWork) work(w *work) { f.f(w) }
 func TestS3_TurnsOfAGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, turn := NewSlots(ByNamespace), uint64(0)
-		s.members = []slotted{fakeWork{f: func(w *work) { w.turns("a run", turn, "controller %q", "x") }}}
+		s.members = []member{fakeWork{f: func(w *work) { w.turns("a run", turn, "controller %q", "x") }}}
 		check := func(after time.Duration, next uint64, want string) {
 			t.Helper()
 			time.Sleep(after)
@@ -85,7 +87,7 @@ func TestS3_TurnsOfAGoroutine(t *testing.T) {
 // TestS2_PagesOfLists are counted when lists have brought more objects, not when they fail or begin anew.
 func TestS2_PagesOfLists(t *testing.T) {
 	s, brought := NewSlots(ByNamespace), map[string]int{}
-	s.members = []slotted{fakeWork{f: func(w *work) {
+	s.members = []member{fakeWork{f: func(w *work) {
 		for name, n := range brought {
 			w.lists(name, n)
 		}
@@ -134,18 +136,20 @@ func TestS2_AKeyThatIsParkedWhileItsEntryIsDropped(t *testing.T) {
 			r.group.Wait()
 		}()
 		ours, of := newShare(NewSlots(ByNamespace), slot.Count), slot.Of(slot.Count)
-		r.c.slots.Store(ours)
+		m := &controllerMember[*corev1.ConfigMap]{ours, r.c}
+		r.c.member.Store(m)
+		r.slots = &serving[*corev1.ConfigMap]{share: ours, r: r}
 		ours.Serve([]slot.Owned{{Number: slot.Count, Versions: map[string]string{}}})
 		ours.Reach(ours.Expect()[0], of)
 		r.queue.Add("ns/key", queue.Ask[why]{})
 		item, _ := r.queue.Get(0, nil)
 		ours.Shut(of)
-		begun, otherwise := r.enter(item.Key, &calling{})
+		begun, otherwise := r.slots.enter(item.Key, &entries.Call{})
 		if begun || otherwise.Result != queue.Park {
 			t.Fatalf("a call of a shut entry has begun: %v, or ends with %v", begun, otherwise)
 		}
-		r.c.settle(ours.Drop(of))
-		r.c.forget(of)
+		m.settle(ours.Drop(of))
+		m.forget(of)
 		if err := r.queue.Done(item, otherwise); err != nil {
 			t.Fatal(err)
 		}

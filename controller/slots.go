@@ -52,7 +52,7 @@ type Slots struct {
 	leave   context.CancelCauseFunc // of joined
 
 	mu      sync.Mutex // guards the rest; none of the controllers' is taken under it
-	members []slotted
+	members []member
 	names   []string // of the controllers that are led as a whole, in the order of their numbers
 	claimed bool
 	manager *Manager           // the manager whose controllers are led as a whole; nil without one
@@ -62,21 +62,6 @@ type Slots struct {
 	warming [slot.Entries]int  // the number of calls of Warm for each entry
 
 	pulse pulse
-}
-
-// slotted is a controller with Options.Slots, or one that is led as a whole.
-type slotted interface {
-	Name() string
-	share() *share
-	setDefaultTerm(t Term)
-	prolong()                               // its informers
-	warm(ctx context.Context, t Term) error // until it can serve
-	serve(owned []slot.Owned)
-	settle(parked []string)  // when its table has changed, which has returned keys that were parked
-	forget(entries slot.Set) // their keys
-	// shown returns the versions at which its caches show all writes to an entry. ok is false before.
-	shown(entry int, shut bool) (versions map[string]string, ok bool)
-	work(w *work)
 }
 
 // NewSlots returns a Slots that divides objects by a key, [ByNamespace] or [ByUID]. No slot is
@@ -143,7 +128,7 @@ func (s *Slots) checkScope(informer string, r source.Resource) error {
 }
 
 // add adds a controller, which serves what is served already.
-func (s *Slots) add(c slotted) {
+func (s *Slots) add(c member) {
 	s.mu.Lock()
 	s.members = append(s.members, c)
 	term, closed := s.term, s.closed
@@ -155,31 +140,31 @@ func (s *Slots) add(c slotted) {
 	c.prolong()
 	if term != nil {
 		c.setDefaultTerm(term)
-		c.serve(c.share().owned(owned))
-		c.share().Shut(closed.And(c.share().All()))
+		c.serve(c.ofGroup().owned(owned))
+		c.ofGroup().Shut(closed.And(c.ofGroup().All()))
 		c.settle(nil)
 	}
 }
 
 // remove removes a controller that does not run.
-func (s *Slots) remove(c slotted) {
+func (s *Slots) remove(c member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.members = slices.DeleteFunc(s.members, func(other slotted) bool { return other == c })
+	s.members = slices.DeleteFunc(s.members, func(other member) bool { return other == c })
 }
 
 // snapshot returns the controllers and the term.
-func (s *Slots) snapshot() ([]slotted, Term) {
+func (s *Slots) snapshot() ([]member, Term) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.members), s.term
 }
 
 // each calls f for all controllers that may serve one of some entries, with those.
-func (s *Slots) each(entries slot.Set, f func(c slotted, entries slot.Set)) {
+func (s *Slots) each(entries slot.Set, f func(c member, entries slot.Set)) {
 	members, _ := s.snapshot()
 	for _, c := range members {
-		if some := entries.And(c.share().All()); !some.IsEmpty() {
+		if some := entries.And(c.ofGroup().All()); !some.IsEmpty() {
 			f(c, some)
 		}
 	}
@@ -216,7 +201,7 @@ func (s *Slots) Begin(t Term) {
 	members, _ := s.snapshot()
 	for _, c := range members {
 		c.setDefaultTerm(t)
-		c.settle(c.share().Drop(c.share().All()))
+		c.settle(c.ofGroup().Drop(c.ofGroup().All()))
 	}
 	if m != nil {
 		m.o.Guard.SetDefaultTerm(t)
@@ -309,7 +294,7 @@ func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
 	}
 	var err error
 	_, term := s.snapshot()
-	s.each(entries, func(c slotted, _ slot.Set) {
+	s.each(entries, func(c member, _ slot.Set) {
 		if err != nil {
 			return
 		}
@@ -340,7 +325,7 @@ func (s *Slots) Serve(owned []slot.Owned) {
 	s.mu.Unlock()
 	members, _ := s.snapshot()
 	for _, c := range members {
-		c.serve(c.share().owned(owned))
+		c.serve(c.ofGroup().owned(owned))
 	}
 }
 
@@ -349,8 +334,8 @@ func (s *Slots) Shut(entries slot.Set) {
 	s.mu.Lock()
 	s.closed = s.closed.Union(entries)
 	s.mu.Unlock()
-	s.each(entries, func(c slotted, some slot.Set) {
-		c.share().Shut(some)
+	s.each(entries, func(c member, some slot.Set) {
+		c.ofGroup().Shut(some)
 		c.settle(nil)
 	})
 }
@@ -360,7 +345,7 @@ func (s *Slots) Unshut(entries slot.Set) {
 	s.mu.Lock()
 	s.closed = s.closed.Minus(entries)
 	s.mu.Unlock()
-	s.each(entries, func(c slotted, some slot.Set) { c.settle(c.share().Unshut(some)) })
+	s.each(entries, func(c member, some slot.Set) { c.settle(c.ofGroup().Unshut(some)) })
 }
 
 // Calls describes the calls of an entry that was served. A write without an answer counts as one until
@@ -368,8 +353,8 @@ func (s *Slots) Unshut(entries slot.Set) {
 // do not show.
 func (s *Slots) Calls(entry int) slot.Calls {
 	all := slot.Calls{Known: true, Versions: map[string]string{}}
-	s.each(slot.Of(entry), func(c slotted, _ slot.Set) {
-		one, shut := c.share().Calls(entry)
+	s.each(slot.Of(entry), func(c member, _ slot.Set) {
+		one, shut := c.ofGroup().Calls(entry)
 		versions, shown := c.shown(entry, shut)
 		one.Known = one.Known && shown
 		all.Opened, all.Known, all.Running = all.Opened || one.Opened, all.Known && one.Known, all.Running+one.Running
@@ -388,7 +373,7 @@ func (s *Slots) Calls(entry int) slot.Calls {
 
 // Abort ends the contexts of the calls of entries, with a cause.
 func (s *Slots) Abort(entries slot.Set, cause error) {
-	s.each(entries, func(c slotted, some slot.Set) { c.share().Abort(some, cause) })
+	s.each(entries, func(c member, some slot.Set) { c.ofGroup().Abort(some, cause) })
 }
 
 // Drop forgets the keys of entries. Their objects leave the informers with Held, and do not count as
@@ -400,10 +385,29 @@ func (s *Slots) Drop(entries slot.Set) {
 	}
 	s.closed = s.closed.Minus(entries)
 	s.mu.Unlock()
-	s.each(entries, func(c slotted, some slot.Set) {
-		parked := c.share().Drop(some)
+	s.each(entries, func(c member, some slot.Set) {
+		parked := c.ofGroup().Drop(some)
 		c.forget(some) // first: a parked key whose call is due would be called, and then once more
 		c.settle(parked)
 	})
 	s.held.Remove(entries.And(slot.All()))
+}
+
+// leadingManager returns the manager whose controllers are led as a whole, nil without one.
+func (s *Slots) leadingManager() *Manager {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.manager
+}
+
+// setManager sets the manager whose controllers are led as a whole.
+func (s *Slots) setManager(m *Manager) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.manager != nil {
+		return errors.New("ManagerOptions.Slots belong to another manager: make one manager of both, or " +
+			"a group for each")
+	}
+	s.manager = m
+	return nil
 }

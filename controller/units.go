@@ -45,8 +45,8 @@ func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 	if runner != nil {
 		u.runner = runner
 		close(u.appears)
-		if stopping, ok := runner.(interface{ stopsWithin() time.Duration }); ok && m.elector != nil && m.o.Election.Grace == 0 {
-			m.grace = max(m.grace, stopping.stopsWithin(), leadGrace)
+		if c, ok := runner.(managed); ok && m.elector != nil && m.o.Election.Grace == 0 {
+			m.grace = max(m.grace, c.stopsWithin(), leadGrace)
 			m.elector.SetGrace(m.grace)
 		}
 	}
@@ -108,6 +108,16 @@ func (m *Manager) await(ctx context.Context, u *unit) error {
 
 // hasSlots reports whether a runner is a controller with Options.Slots.
 func hasSlots(r Runner) bool {
-	s, ok := r.(interface{ hasSlots() bool })
-	return ok && s.hasSlots()
+	c, ok := r.(managed)
+	return ok && c.hasSlots()
+}
+
+// awaitMade waits until the controllers are made, whose names are not known before.
+func (m *Manager) awaitMade(ctx context.Context) error {
+	select {
+	case <-m.made:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -4,20 +4,18 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/tidings-go/tidings/controller/internal/caches"
-	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 const (
 	// lateAfter is the longest wait of a key in an entry that is not late, and the longest failure of an
 	// informer of an entry that is ready.
-	lateAfter = time.Minute
+	lateAfter = caches.LateAfter
 	// hungAfter is the time after which calls hang that hold up others.
 	hungAfter = 10 * time.Minute
 	// blockedAfter is the time after which a goroutine stands still.
@@ -156,28 +154,28 @@ func (w *work) lists(of any, listed int) {
 }
 
 // work adds the work of the controller.
-func (c *Controller[T]) work(w *work) {
-	t, r := c.slots.Load(), c.running.Load()
-	runs, isOver, failure := t.state()
-	w.runs(c.Name(), runs, isOver || c.lacks())
-	for _, f := range c.informers.All() {
-		c.workOf(w, f)
+func (m *controllerMember[T]) work(w *work) {
+	r := m.c.running.Load()
+	runs, isOver, failure := m.state()
+	w.runs(m.Name(), runs, isOver || m.lacks())
+	for _, f := range m.c.informers.All() {
+		m.workOf(w, f)
 	}
-	_, opened, _ := t.Sets()
+	_, opened, _ := m.Sets()
 	switch {
 	case isOver:
-		w.because(c.share().All(), "controller %q runs no more: %v", c.Name(), cmp.Or(failure, errors.New("its context has ended")))
+		w.because(m.All(), "controller %q runs no more: %v", m.Name(), cmp.Or(failure, errors.New("its context has ended")))
 	case r == nil || r.isTermOver() || r.turns.Load() == 0:
-		w.because(c.share().All().Minus(w.told), "controller %q has not started", c.Name())
+		w.because(m.All().Minus(w.told), "controller %q has not started", m.Name())
 	default:
-		r.report(w)
-		w.because(c.share().All().And(w.warms).Minus(w.told), "its objects are being listed")
-		w.because(c.share().All().Minus(opened).Minus(w.warms).Minus(w.told), "it waits for versions")
+		r.slots.report(w)
+		w.because(m.All().And(w.warms).Minus(w.told), "its objects are being listed")
+		w.because(m.All().Minus(opened).Minus(w.warms).Minus(w.told), "it waits for versions")
 	}
 }
 
 // workOf adds the state of an informer.
-func (c *Controller[T]) workOf(w *work, f *caches.Informer) {
+func (m *controllerMember[T]) workOf(w *work, f *caches.Informer) {
 	applied, transformed := f.Turns()
 	w.turns(f.Handle, applied, "the cache of informer %q, or an index of it,", f.Name())
 	w.turns(f.Handle, transformed, "the transform of informer %q", f.Name())
@@ -189,7 +187,7 @@ func (c *Controller[T]) workOf(w *work, f *caches.Informer) {
 		if watch.Failures > 0 && watch.LastError != nil {
 			why = watch.LastError.Error()
 		}
-		entries := c.share().OfNamespace(c.informers.NeededBy(f, namespace))
+		entries := m.OfNamespace(m.c.informers.NeededBy(f, namespace))
 		switch {
 		case f.Optional:
 		case !f.Handle.HasSynced():
@@ -203,41 +201,16 @@ func (c *Controller[T]) workOf(w *work, f *caches.Informer) {
 	w.lists(f.Handle, listed)
 }
 
-// report adds the state of the run.
-func (r *run[T]) report(w *work) {
-	w.turns(r, r.turns.Load(), "controller %q", r.c.Name())
-	for namespace, name := range r.gate.Holding() {
-		w.because(r.c.share().OfNamespace(namespace), "informer %q is out of contact, or does not show what was written", name)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if w.Late = w.Late.Union(r.surveyed.late); r.surveyed.hung {
-		w.Hung, w.Late = true, w.Late.Union(r.c.share().All())
-	}
-	for n, count := range r.surveyed.objects {
-		w.Objects[n] += count
-	}
-	for f, registration := range r.registrations {
-		if registration == nil {
-			continue
-		}
-		if h := registration.Health(); !h.RunningSince.IsZero() && w.now.Sub(h.RunningSince) >= blockedAfter {
-			w.blocked("controller %q is at the change of %s of informer %q since %v", r.c.Name(), h.Running, f.Name(),
-				h.RunningSince)
-		}
-	}
-}
-
 // lacks reports whether a list and watch that calls need has failed for long: one for all entries, or all of
 // an informer.
-func (c *Controller[T]) lacks() bool {
-	for _, f := range c.informers.All() {
+func (m *controllerMember[T]) lacks() bool {
+	for _, f := range m.c.informers.All() {
 		failing := 0
 		for _, namespace := range f.Namespaces() {
 			if f.Optional || !f.FailsForLong(namespace) {
 				continue
 			}
-			if failing++; c.share().OfNamespace(c.informers.NeededBy(f, namespace)) == c.share().All() {
+			if failing++; m.OfNamespace(m.c.informers.NeededBy(f, namespace)) == m.All() {
 				return true
 			}
 		}
@@ -246,34 +219,4 @@ func (c *Controller[T]) lacks() bool {
 		}
 	}
 	return false
-}
-
-// survey is what a run finds out about its entries from time to time.
-type survey struct {
-	late    slot.Set
-	objects [slot.Entries]int
-	hung    bool      // all workers are in calls that have begun long ago, while keys wait or have waited
-	next    time.Time // the time of the next one
-}
-
-// survey makes a survey.
-func (r *run[T]) survey() {
-	s, began := survey{}, time.Now()
-	for _, key := range r.queue.Late(lateAfter) {
-		if n, ok := r.c.slotOf(r, key); ok {
-			s.late.Add(n)
-		}
-	}
-	for key := range r.c.primary.Lister().All() {
-		if n, ok := r.c.slotOf(r, key); ok {
-			s.objects[n]++
-		}
-	}
-	calls, stats := r.queue.Keys(queue.Running, math.MaxInt), r.queue.Stats()
-	now := time.Now()
-	s.next = now.Add(max(surveyPeriod, surveyCost*now.Sub(began)))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s.hung = r.hungFor(stats, calls, r.surveyed.hung) >= hungAfter
-	r.surveyed = s
 }
