@@ -112,9 +112,6 @@ func TestTheRolesAreWhatAReplicaNeeds(t *testing.T) {
 	})
 }
 
-	return run(context.Background())
-}
-
 // checkRights wants no request to have been refused, and each right to have been used.
 func checkRights(t *testing.T, server *apisim.Server, granted []apisim.Rule) {
 	t.Helper()
