@@ -1,8 +1,8 @@
-// Package controller runs Kubernetes controllers on informers. A [Controller]
-// calls a function for each object of its informer, when the object or one of its secondaries
-// has changed. A [Secondary] is another informer that calls read. A [Guard] wraps the clients
-// that calls write with. A [Manager] runs controllers by name, in one replica at a time. With [Slots],
-// each of several replicas calls for a part of the objects.
+// Package controller runs Kubernetes controllers on informers. A [Controller] calls a function for
+// each object of its informer, when the object or one of its secondaries has changed. A [Secondary]
+// is another informer that calls read. A [Guard] wraps the clients that calls write with. A
+// [Manager] runs controllers by name, in one replica at a time. With [Slots], each of several
+// replicas calls for a part of the objects.
 //
 //	informer ──▶ handler ────────────────┐
 //	informer ──▶ handler ─▶ mapping ─────┼─▶ queue ─▶ worker ─▶ barrier ─▶ call of the function
@@ -18,8 +18,8 @@
 //  2. The queue hands keys to workers: flows have turns, changes come before requeues, and these
 //     before the initial list (C4). A key is with one worker at a time (C1).
 //  3. The barrier holds the key back while a cache does not show the writes of its earlier calls
-//     (C3). A key that is held back is parked, without a goroutine, until an event shows the
-//     write. After ten seconds the server is asked.
+//     (C3). A key that is held back is parked, without a goroutine, until an event shows the write.
+//     After ten seconds the server is asked.
 //  4. The call reads one state of each informer ([Read]). The guard records its writes, which it
 //     recognises by their context.
 //  5. The result sets the time of the next call (C5). The end of an object is a call too (C6).
@@ -28,13 +28,13 @@
 //
 // A run of a controller is one term: of an [Election], or of its own. At the end of the term the
 // contexts of calls end, and the guard refuses their writes (C10). A run begins with a call for
-// each key. The barrier outlives runs, as the caches do: the next term of the same process waits for
-// the writes of the last one.
+// each key. The barrier outlives runs, as the caches do: the next term of the same process waits
+// for the writes of the last one.
 //
 // # Slots
 //
-// With Options.Slots, a run of a controller is one membership of a group (package shard), which gives
-// slots of objects to the process and takes them:
+// With Options.Slots, a run of a controller is one membership of a group (package shard), which
+// gives slots of objects to the process and takes them:
 //
 //		       Serve             the caches have the versions
 //		left ─────────▶ waiting ───────────────────────────────▶ open ──Drop──▶ left
@@ -54,26 +54,28 @@
 //	 5. The end of the context of a Run makes the process leave the group. Until it has left, calls and the
 //	    informers of the controllers go on, whichever context the informers were started with.
 //
-// With ManagerOptions.Slots, a controller without slots is led as a whole: it is one more entry of the group,
-// which is served, shut and dropped as a slot is.
+// With ManagerOptions.Slots, a controller without slots is led as a whole: it is one more entry of
+// the group, which is served, shut and dropped as a slot is.
 //
-// What the process does is described in Slots.Work. Once a second each run turns, and it counts the objects of
-// slots and looks for late keys every few seconds, for at most a hundredth of the time. A goroutine that has
-// not turned for a minute, because code of the program does not return, makes others take the slots over.
+// What the process does is described in Slots.Work. Once a second each run turns, and it counts the
+// objects of slots and looks for late keys every few seconds, for at most a hundredth of the time.
+// A goroutine that has not turned for a minute, because code of the program does not return, makes
+// others take the slots over.
 //
 // # Concurrency properties
 //
 // Everything may be called from any goroutine. A run has one goroutine per worker, one for the
 // checks that no event leads to, and with a guard those that ask the server, of up to 256 keys at a
-// time. Run waits for all of them except for calls that do not return, which it names. Locks are taken in this order:
-// Controller.mu, run.mu, then those of the barrier, the lives, the queue and the slots, of which
-// no two are held together. No lock of a controller is taken under that of [Slots].
+// time. Run waits for all of them except for calls that do not return, which it names. Locks are
+// taken in this order: Controller.mu, run.mu, then those of the barrier, the lives, the queue and
+// the slots, of which no two are held together. No lock of a controller is taken under that of
+// [Slots].
 //
 // # Memory
 //
 // Keys of slots that are not served take no memory.
 //
 // A key that calls were made for takes 73 bytes: its UID and the version of its last successful
-// call. Package queue describes the memory of queued keys. A key that is held back takes about
-// 400 bytes until the caches show its writes.
+// call. Package queue describes the memory of queued keys. A key that is held back takes about 400
+// bytes until the caches show its writes.
 package controller

@@ -43,8 +43,8 @@ func (h *handlers) follow(f *caches.Informer) bool {
 	return h.registrations[f] != nil
 }
 
-// join follows an informer: it waits until the informer is synced, adds the handler and waits
-// until the handler has received every object. It also returns when ctx ends, or the secondary is
+// join follows an informer: it waits until the informer is synced, adds the handler and waits until
+// the handler has received every object. It also returns when ctx ends, or the secondary is
 // removed. If late is set, the informer may be started later.
 func (h *handlers) join(ctx context.Context, f *caches.Informer, late bool) error {
 	ctx, cancel := context.WithCancel(ctx)

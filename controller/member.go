@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,8 +31,8 @@ type member interface {
 	work(w *work)
 }
 
-// managed is a [Controller] of any type, as managers and groups see it. A Runner of another kind has no
-// more than its public methods.
+// managed is a [Controller] of any type, as managers and groups see it. A Runner of another kind
+// has no more than its public methods.
 type managed interface {
 	stopsWithin() time.Duration // the longest that RunTerm takes to return once its context has ended
 	hasSlots() bool             // it has Options.Slots
@@ -53,7 +54,8 @@ func (m *controllerMember[T]) isStandby() bool {
 	return m != nil && m.Whole != entries.Divided && !m.IsOpen(m.Whole)
 }
 
-// runMemberships has one run for each membership of the group, until ctx ends and the group was left.
+// runMemberships has one run for each membership of the group, until ctx ends and the group was
+// left.
 func (m *controllerMember[T]) runMemberships(ctx context.Context) error {
 	return m.run(ctx, func(lasting context.Context) (err error) {
 		for last := Term(nil); err == nil; {
@@ -113,8 +115,8 @@ func (m *controllerMember[T]) serve(owned []slot.Owned) {
 	m.settle(m.Serve(owned))
 }
 
-// settle begins the waits for versions, and queues keys that were parked because their entries were shut. By
-// UID, a call for another object of such a key, in another slot, may wait too.
+// settle begins the waits for versions, and queues keys that were parked because their entries were
+// shut. By UID, a call for another object of such a key, in another slot, may wait too.
 func (m *controllerMember[T]) settle(parked []string) {
 	for _, key := range parked {
 		m.c.barrier.Release(key)
@@ -125,8 +127,8 @@ func (m *controllerMember[T]) settle(parked []string) {
 	}
 }
 
-// shown returns the versions that show all writes to an entry. While the entry is shut, the keys whose writes
-// do not show are held: so the server is asked about them when they are due.
+// shown returns the versions that show all writes to an entry. While the entry is shut, the keys
+// whose writes do not show are held: so the server is asked about them when they are due.
 func (m *controllerMember[T]) shown(n int, shut bool) (versions map[string]string, ok bool) {
 	keys := m.c.barrier.Unsettled(slot.Of(n))
 	for _, key := range keys {
@@ -169,5 +171,169 @@ func (m *controllerMember[T]) forget(some slot.Set) {
 		if r.isServed(key) { // by UID: the key has another object, whose slot is served
 			r.queue.Add(key, queue.Ask[why]{Reason: why{cause: Moved}})
 		}
+	}
+}
+
+// share is the part of a controller in a group: its entries, and its Run, which returns once the
+// group was left.
+type share struct {
+	entries.States
+	group   *Slots
+	changed broadcast // a run has started, or Run has ended
+
+	mu      sync.Mutex // guards the rest
+	inRun   bool       // Run has not returned
+	isOver  bool       // the last Run makes no more calls
+	failure error      // of that Run
+}
+
+// newShare returns the share of a controller that is led as a whole under a number, or
+// entries.Divided.
+func newShare(group *Slots, whole int) *share {
+	return &share{group: group, States: entries.States{Whole: whole, By: group.by}}
+}
+
+// restart makes the entries wait for their versions again, at the beginning and at the end of a
+// run.
+func (s *share) restart() {
+	s.Restart()
+	s.changed.send()
+}
+
+// run is Run: it calls f with a context that ends when the group was left, and returns after that.
+// It returns ErrRunning during another call.
+func (s *share) run(ctx context.Context, f func(lasting context.Context) error) error {
+	s.mu.Lock()
+	inRun := s.inRun
+	if !inRun {
+		s.inRun, s.isOver, s.failure = true, false, nil
+	}
+	s.mu.Unlock()
+	if inRun {
+		return ErrRunning
+	}
+	err := s.group.outlast(ctx, func(lasting context.Context) error {
+		err := f(lasting)
+		s.mu.Lock()
+		s.isOver, s.failure = true, err
+		s.mu.Unlock()
+		s.changed.send()
+		return err
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.inRun = false
+	return err
+}
+
+// state reports whether Run makes calls, and whether it has made its last, with its error.
+func (s *share) state() (runs, isOver bool, failure error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.inRun && !s.isOver, s.isOver, s.failure
+}
+
+// owned returns the entries that the controller may serve.
+func (s *share) owned(all []slot.Owned) (owned []slot.Owned) {
+	for _, o := range all {
+		if s.All().Has(o.Number) {
+			owned = append(owned, o)
+		}
+	}
+	return owned
+}
+
+func (s *share) ofGroup() *share { return s }
+
+// lead makes the group lead a controller as a whole, under a number. It returns the runner to run.
+func (s *Slots) lead(r Runner) (runner Runner, number int, err error) {
+	s.mu.Lock()
+	s.names = append(s.names, r.Name())
+	n := len(s.names)
+	s.mu.Unlock()
+	if n > slot.MaxControllers {
+		return nil, 0, fmt.Errorf("%d controllers without Options.Slots are to run: a group leads at most %d",
+			n, slot.MaxControllers)
+	}
+	number = slot.Count + n - 1
+	if c, ok := r.(managed); ok {
+		s.add(c.lead(s, number))
+		return r, number, nil
+	}
+	m := &runnerMember{r, newShare(s, number)}
+	s.add(m)
+	return m, number, nil
+}
+
+// runnerMember is a Runner of another kind than a Controller, which a group leads as a whole. It
+// runs while its entry is served and not shut: what it does in a run is not known, so that the run
+// counts as a call.
+type runnerMember struct {
+	Runner
+	*share
+}
+
+// RunTerm runs the Runner whenever the group gives it to this process, until ctx ends and the group
+// was left.
+func (m *runnerMember) RunTerm(ctx context.Context, _ Term) error {
+	return m.run(ctx, func(lasting context.Context) (err error) {
+		for err == nil && lasting.Err() == nil {
+			changed := m.changed.wait()
+			_, term := m.group.snapshot()
+			c := &entries.Call{Entry: m.Whole, Began: time.Now()}
+			c.Context, c.Abort = context.WithCancelCause(lasting)
+			if begun, _ := m.Begin("", c); !begun || term.Err() != nil {
+				m.End(c)
+				select {
+				case <-changed:
+				case <-lasting.Done():
+				}
+				continue
+			}
+			m.Note(c.Entry, nil)
+			if err = m.Runner.RunTerm(c.Context, term); errors.Is(err, ErrCallsRunning) {
+				break // the call has not ended, so that nobody else runs it
+			}
+			switch {
+			case c.Context.Err() != nil || term.Err() != nil:
+				err = nil // it ended with its entry, or with the term
+			case err == nil:
+				pause(lasting) // it ended by itself
+			}
+			m.End(c)
+		}
+		return err
+	})
+}
+
+func (m *runnerMember) setDefaultTerm(Term) {}
+
+func (m *runnerMember) prolong() {}
+
+func (m *runnerMember) warm(context.Context, Term) error { return nil }
+
+func (m *runnerMember) forget(slot.Set) {}
+
+func (m *runnerMember) serve(owned []slot.Owned) { m.settle(m.Serve(owned)) }
+
+// settle runs or stops the Runner, which waits for no versions.
+func (m *runnerMember) settle([]string) {
+	for _, w := range m.Expect() {
+		m.Know(w)
+		m.Reach(w, w.Entries)
+	}
+	if _, opened, shut := m.Sets(); opened.Minus(shut).IsEmpty() {
+		m.Abort(m.All(), nil)
+	}
+	m.changed.send()
+}
+
+func (m *runnerMember) shown(int, bool) (versions map[string]string, ok bool) { return nil, true }
+
+func (m *runnerMember) work(w *work) {
+	runs, isOver, _ := m.state()
+	w.runs(m.Name(), runs, isOver)
+	if calls, _ := m.Calls(m.Whole); calls.Running == 0 {
+		w.because(m.All(), "controller %q does not run", m.Name())
 	}
 }

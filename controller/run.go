@@ -25,7 +25,8 @@ const housekeeping = time.Second
 //
 //	handlers ─▶ intake ─▶ queue ─▶ workers ─▶ call: begin (gate, slots, barrier) ─▶ make ─▶ conclude
 //
-// The housekeeper wakes what waits for the gate or is due in the barrier. The asker asks the server.
+// The housekeeper wakes what waits for the gate or is due in the barrier. The asker asks the
+// server.
 type run[T tidings.Object] struct {
 	c            *Controller[T]
 	term         Term // nil without one
@@ -101,8 +102,8 @@ func (r *run[T]) goes(does string, f func()) {
 	})
 }
 
-// panicked records that a function of the options has panicked for a key. It may be called under a lock of
-// the queue.
+// panicked records that a function of the options has panicked for a key. It may be called under a
+// lock of the queue.
 func (r *run[T]) panicked(function, key string, value any) {
 	r.c.informers.Primary().Failures.Add("Options."+function, key, value)
 }
@@ -204,8 +205,7 @@ func (r *run[T]) start() error {
 	return nil
 }
 
-// waitFor sets the function that returns the names for Health.WaitingFor; nil: there are no
-// names.
+// waitFor sets the function that returns the names for Health.WaitingFor; nil: there are no names.
 func (r *run[T]) waitFor(names func() []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

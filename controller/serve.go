@@ -59,13 +59,13 @@ func (m *Manager) Health() ManagerHealth {
 // check is a check of a controller or of the manager, with a problem if it is not passed.
 type check struct{ name, problem string }
 
-// Handler answers /livez, /healthz and /readyz as Kubernetes' components do: with 200 and "ok",
-// or with 503 and a line for each check. With ?verbose the lines come in any case.
+// Handler answers /livez, /healthz and /readyz as Kubernetes' components do: with 200 and "ok", or
+// with 503 and a line for each check. With ?verbose the lines come in any case.
 //
 // A manager is alive unless a controller, or Run, has ended with an error, or hangs for longer than
-// ManagerOptions.HungAfter. It is ready during Run when its
-// informers are synced, and, if this replica holds the Lease, its controllers run: a standby is ready. With
-// ManagerOptions.Slots, these are the controllers that the group assigns to it.
+// ManagerOptions.HungAfter. It is ready during Run when its informers are synced, and, if this
+// replica holds the Lease, its controllers run: a standby is ready. With ManagerOptions.Slots,
+// these are the controllers that the group assigns to it.
 func (m *Manager) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.live()) })

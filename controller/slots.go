@@ -18,12 +18,12 @@ import (
 
 // The keys by which the objects of controllers are divided.
 const (
-	// ByNamespace puts all objects of a namespace into one slot, so that an object is with those
-	// that it owns.
+	// ByNamespace puts all objects of a namespace into one slot, so that an object is with those that
+	// it owns.
 	ByNamespace = slot.Namespace
-	// ByUID divides objects evenly, also those without a namespace. An object that is created
-	// again has another slot: the call for the end of one and those for the next may be made by
-	// two processes at a time.
+	// ByUID divides objects evenly, also those without a namespace. An object that is created again
+	// has another slot: the call for the end of one and those for the next may be made by two
+	// processes at a time.
 	ByUID = slot.UID
 )
 
@@ -35,11 +35,12 @@ const (
 //	group, err := shard.Join(ctx, config, slots, shard.Options{…})
 //	err = c.Run(ctx)
 //
-// Controllers without Options.Slots, of a manager with this value as ManagerOptions.Slots, are led as
-// a whole by one process each. Slots and these controllers are the entries that the group shares out.
+// Controllers without Options.Slots, of a manager with this value as ManagerOptions.Slots, are led
+// as a whole by one process each. Slots and these controllers are the entries that the group shares
+// out.
 //
-// Held is for the program, and all other methods are for the group. Make the controllers and the manager
-// before Join: entries are given to this process once they all run.
+// Held is for the program, and all other methods are for the group. Make the controllers and the
+// manager before Join: entries are given to this process once they all run.
 //
 // Informers hold the objects of all slots, unless their Selection has Slots.Held.
 type Slots struct {
@@ -74,14 +75,14 @@ func NewSlots(by slot.Key) *Slots {
 	return s
 }
 
-// Held returns the slots that this process serves or is to serve, for the Selection of informers that
-// need only the objects of these slots:
+// Held returns the slots that this process serves or is to serve, for the Selection of informers
+// that need only the objects of these slots:
 //
 //	pods, err := tidings.For[*corev1.Pod](factory, tidings.Selection{Slots: slots.Held()})
 //
-// By namespace, these may be the informer of the controller and all others whose objects are in
-// the same namespace as the primaries that they lead to. By UID, only the informer of the
-// controller may have it: the objects that a primary owns have other UIDs.
+// By namespace, these may be the informer of the controller and all others whose objects are in the
+// same namespace as the primaries that they lead to. By UID, only the informer of the controller
+// may have it: the objects that a primary owns have other UIDs.
 func (s *Slots) Held() *tidings.Slots { return s.held }
 
 // check returns an error if objects cannot be divided by the key.
@@ -117,8 +118,8 @@ func (s *Slots) checkSecondary(f inspect.Informer) error {
 	return nil
 }
 
-// checkScope returns an error if the objects of a resource are known to lack the key by which
-// they are divided.
+// checkScope returns an error if the objects of a resource are known to lack the key by which they
+// are divided.
 func (s *Slots) checkScope(informer string, r source.Resource) error {
 	if s.by == ByNamespace && r.Scope == source.ScopeCluster {
 		return fmt.Errorf("the objects of informer %s have no namespace, and Options.Slots divides "+
@@ -170,8 +171,9 @@ func (s *Slots) each(entries slot.Set, f func(c member, entries slot.Set)) {
 	}
 }
 
-// Claim returns an error if a group has had these Slots already, or if no controller and no manager has
-// them. From now on, the informers of the controllers follow the server until [Slots.Left] is called.
+// Claim returns an error if a group has had these Slots already, or if no controller and no manager
+// has them. From now on, the informers of the controllers follow the server until [Slots.Left] is
+// called.
 func (s *Slots) Claim() error {
 	s.mu.Lock()
 	switch {
@@ -192,7 +194,8 @@ func (s *Slots) Claim() error {
 	return nil
 }
 
-// Begin begins a membership, in which nothing is served yet. Its calls and writes are made under the term.
+// Begin begins a membership, in which nothing is served yet. Its calls and writes are made under
+// the term.
 func (s *Slots) Begin(t Term) {
 	s.mu.Lock()
 	s.term, s.owned, s.closed = t, map[int]slot.Owned{}, slot.Set{}
@@ -233,8 +236,8 @@ func (s *Slots) next(ctx context.Context, last Term) Term {
 	}
 }
 
-// Ends is closed as soon as the context of a Run with these Slots ends, of a controller or a manager, or as
-// such a Run fails.
+// Ends is closed as soon as the context of a Run with these Slots ends, of a controller or a
+// manager, or as such a Run fails.
 func (s *Slots) Ends() <-chan struct{} { return s.ended }
 
 // end closes Ends. It reports whether a group has the Slots.
@@ -252,12 +255,12 @@ func (s *Slots) end() (claimed bool) {
 // errLeft is the cause of the end of joined without an error.
 var errLeft = errors.New("the group was left")
 
-// Left lets each Run with these Slots return, as the process has left the group, with an error or nil. A
-// Run without an error of its own returns that.
+// Left lets each Run with these Slots return, as the process has left the group, with an error or
+// nil. A Run without an error of its own returns that.
 func (s *Slots) Left(err error) { s.leave(cmp.Or(err, errLeft)) }
 
-// outlast calls f, which is a Run, with a context that ends when the group was left, or with ctx if no group
-// has the Slots. It returns once the group was left.
+// outlast calls f, which is a Run, with a context that ends when the group was left, or with ctx if
+// no group has the Slots. It returns once the group was left.
 func (s *Slots) outlast(ctx context.Context, f func(lasting context.Context) error) error {
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -278,9 +281,9 @@ func (s *Slots) outlast(ctx context.Context, f func(lasting context.Context) err
 	return err
 }
 
-// Warm returns once all controllers follow their informers, which are synced and have the objects of
-// the entries. A namespace that was added to an informer later, and cannot be read, holds up its own slot
-// alone.
+// Warm returns once all controllers follow their informers, which are synced and have the objects
+// of the entries. A namespace that was added to an informer later, and cannot be read, holds up its
+// own slot alone.
 func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
 	s.warms(entries, 1)
 	defer s.warms(entries, -1)
@@ -313,9 +316,9 @@ func (s *Slots) warms(entries slot.Set, more int) {
 	}
 }
 
-// Serve begins to call the keys of entries, each of them once, as soon as the caches that they need have
-// reached the versions, or the server says that they cannot. Without versions, those that the server has
-// are waited for, a second at most.
+// Serve begins to call the keys of entries, each of them once, as soon as the caches that they need
+// have reached the versions, or the server says that they cannot. Without versions, those that the
+// server has are waited for, a second at most.
 func (s *Slots) Serve(owned []slot.Owned) {
 	s.mu.Lock()
 	for _, o := range owned {
@@ -329,7 +332,8 @@ func (s *Slots) Serve(owned []slot.Owned) {
 	}
 }
 
-// Shut begins no more calls for entries. Calls that run go on. Keys that become due are called after Unshut.
+// Shut begins no more calls for entries. Calls that run go on. Keys that become due are called
+// after Unshut.
 func (s *Slots) Shut(entries slot.Set) {
 	s.mu.Lock()
 	s.closed = s.closed.Union(entries)
@@ -348,9 +352,9 @@ func (s *Slots) Unshut(entries slot.Set) {
 	s.each(entries, func(c member, some slot.Set) { c.settle(c.ofGroup().Unshut(some)) })
 }
 
-// Calls describes the calls of an entry that was served. A write without an answer counts as one until
-// the server has certainly ended it. If the entry is shut, the server is asked about writes that the caches
-// do not show.
+// Calls describes the calls of an entry that was served. A write without an answer counts as one
+// until the server has certainly ended it. If the entry is shut, the server is asked about writes
+// that the caches do not show.
 func (s *Slots) Calls(entry int) slot.Calls {
 	all := slot.Calls{Known: true, Versions: map[string]string{}}
 	s.each(slot.Of(entry), func(c member, _ slot.Set) {
@@ -376,8 +380,8 @@ func (s *Slots) Abort(entries slot.Set, cause error) {
 	s.each(entries, func(c member, some slot.Set) { c.ofGroup().Abort(some, cause) })
 }
 
-// Drop forgets the keys of entries. Their objects leave the informers with Held, and do not count as
-// deleted.
+// Drop forgets the keys of entries. Their objects leave the informers with Held, and do not count
+// as deleted.
 func (s *Slots) Drop(entries slot.Set) {
 	s.mu.Lock()
 	for n := range entries.Slots() {

@@ -61,8 +61,8 @@ func isNil(r Runner) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// missing returns the first resource that the server does not serve, or the error of asking for
-// it; "" if it serves all.
+// missing returns the first resource that the server does not serve, or the error of asking for it;
+// "" if it serves all.
 func (m *Manager) missing(ctx context.Context, all []schema.GroupVersionResource) string {
 	for _, gvr := range all {
 		if err := inspect.Served(ctx, m.factory, gvr); err != nil {
@@ -84,7 +84,8 @@ func (m *Manager) runnerOf(ctx context.Context, u *unit) Runner {
 	return u.runner
 }
 
-// await makes the controller of a unit, and starts its informers, when the server serves what it requires.
+// await makes the controller of a unit, and starts its informers, when the server serves what it
+// requires.
 func (m *Manager) await(ctx context.Context, u *unit) error {
 	ticker := time.NewTicker(requiresPeriod)
 	defer ticker.Stop()

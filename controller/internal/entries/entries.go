@@ -23,7 +23,8 @@ const (
 	open                 // calls are made for its keys
 )
 
-// entry is the state of an entry in a controller. The entry is a slot, or the controller as a whole.
+// entry is the state of an entry in a controller. The entry is a slot, or the controller as a
+// whole.
 //
 //	phase    Serve     Reach   Restart   Drop   changes of its keys
 //	left     waiting   -       -         -      are ignored
@@ -153,7 +154,8 @@ func (s *States) Restart() {
 	}
 }
 
-// Expect returns the waits that a run has to begin: one for all entries with versions, and one for others.
+// Expect returns the waits that a run has to begin: one for all entries with versions, and one for
+// others.
 func (s *States) Expect() (waits []*Wait) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,8 +176,8 @@ func (s *States) Expect() (waits []*Wait) {
 	return slices.DeleteFunc([]*Wait{known, unknown}, func(w *Wait) bool { return w.Entries.IsEmpty() })
 }
 
-// Reach opens some entries of a wait, if they are still part of it. It returns those, and whether others
-// are left.
+// Reach opens some entries of a wait, if they are still part of it. It returns those, and whether
+// others are left.
 func (s *States) Reach(w *Wait, some slot.Set) (opened slot.Set, others bool) {
 	s.each(w.Entries, func(n int, e *entry) {
 		switch {
@@ -263,8 +265,8 @@ func (s *States) Abort(some slot.Set, cause error) {
 	})
 }
 
-// Calls describes the calls of an entry, and reports whether it is shut. Known says that no call runs, and
-// that the versions of the last owner or of the server are known.
+// Calls describes the calls of an entry, and reports whether it is shut. Known says that no call
+// runs, and that the versions of the last owner or of the server are known.
 func (s *States) Calls(n int) (c slot.Calls, shut bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

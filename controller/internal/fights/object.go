@@ -56,8 +56,8 @@ func (r *repeat) add(at time.Time) {
 	r.last = at
 }
 
-// attribute finds the writers of the states that have come. A state that no ended call has
-// written, and that came before the last call began, is a change of others.
+// attribute finds the writers of the states that have come. A state that no ended call has written,
+// and that came before the last call began, is a change of others.
 func (o *object) attribute(began time.Time) {
 	for len(o.states) > 0 {
 		st := o.states[0]

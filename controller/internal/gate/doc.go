@@ -1,6 +1,6 @@
-// Package gate says which keys no call may begin for, because of an informer: a [Gate] has the informers
-// that are out of contact, lack the objects of a namespace, or are behind a version ([Behind]) that was
-// written before.
+// Package gate says which keys no call may begin for, because of an informer: a [Gate] has the
+// informers that are out of contact, lack the objects of a namespace, or are behind a version
+// ([Behind]) that was written before.
 //
 //		Check, once a second ──▶ stale, behind ──▶ IsClosed(key): the key is parked ──▶ Check: wake all
 //
