@@ -34,7 +34,7 @@ var (
 type call[T tidings.Object] struct {
 	r            *run[T]
 	item         queue.Item[why]
-	entries.Call // Entry is that of the object, or barrier.NoSlot; the rest is for a group
+	entries.Call // Entry is the slot, or barrier.NoSlot; a group needs the rest
 	inbox
 
 	request Request[T]

@@ -58,7 +58,7 @@ type Controller[T tidings.Object] struct {
 	waits, durations, callLag histogram.Histogram
 
 	figuresMu sync.Mutex // guards figures and added
-	figures   Health     // the counters; Added is that of the keys queued at the end of a run
+	figures   Health     // the counters; Added counts the keys queued at the end of a run
 	added     uint64     // the largest Health.Added that was returned
 
 	mu      sync.Mutex // guards the rest
@@ -240,7 +240,7 @@ func (c *Controller[T]) SetWorkers(n int) error {
 // controller go on, and then Run returns, with the error of the group if it has none of its own.
 func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, nil) }
 
-// RunTerm is Run within a term: it also ends with the term. Then the contexts of calls end at once,
+// RunTerm is Run within a term: it ends with the term too. Then the contexts of calls end at once,
 // and the guard refuses their writes.
 //
 // If the term has the method HandOver of an election's term, calls begin when the caches have

@@ -146,9 +146,10 @@ func (h *handlers) work(w *work, controller string) {
 		if registration == nil {
 			continue
 		}
-		if h := registration.Health(); !h.RunningSince.IsZero() && w.now.Sub(h.RunningSince) >= blockedAfter {
-			w.blocked("controller %q is at the change of %s of informer %q since %v", controller, h.Running, f.Name(),
-				h.RunningSince)
+		at := registration.Health()
+		if !at.RunningSince.IsZero() && w.now.Sub(at.RunningSince) >= blockedAfter {
+			w.blocked("controller %q is at the change of %s of informer %q since %v",
+				controller, at.Running, f.Name(), at.RunningSince)
 		}
 	}
 }

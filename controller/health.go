@@ -140,8 +140,8 @@ type Running struct {
 type Parked struct {
 	Key   string    `json:"key"`
 	Since time.Time `json:"since"`
-	// Informer is the informer whose cache is behind. Object and Version are those of the write;
-	// Version is empty for a delete and for a write without an answer.
+	// Informer is the informer whose cache is behind. Object and Version are the key and version of
+	// the write; Version is empty for a delete and for a write without an answer.
 	Informer string `json:"informer"`
 	Object   string `json:"object"`
 	Version  string `json:"version,omitempty"`

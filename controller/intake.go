@@ -145,7 +145,8 @@ func (in *intake[T]) ignores(f *caches.Informer, before, after T) (ignored bool)
 // no longer count. It compares the generation; for a type without one, a change of more than the
 // status counts.
 func (in *intake[T]) asksAnew(key string, before, after T) bool {
-	if written.Another(before.GetUID(), after.GetUID()) || before.GetGeneration() != after.GetGeneration() {
+	if written.Another(before.GetUID(), after.GetUID()) ||
+		before.GetGeneration() != after.GetGeneration() {
 		return true
 	}
 	if after.GetGeneration() != 0 || in.queue.Failures(key) == 0 {
@@ -202,7 +203,8 @@ func (in *intake[T]) everything() {
 
 // addHandler adds a handler that loses no change, however long its backlog is.
 func addHandler[T, S tidings.Object](
-	informer *tidings.Informer[S], options *Options[T], f *caches.Informer, handle func(tidings.Event[S]),
+	informer *tidings.Informer[S], options *Options[T], f *caches.Informer,
+	handle func(tidings.Event[S]),
 ) (*tidings.Registration, error) {
 	o := tidings.HandlerOptions{
 		Name: "controller " + options.Name, Policy: tidings.PolicyUnbounded,
@@ -253,7 +255,7 @@ func textOf(handle unique.Handle[string]) string {
 }
 
 // firstWrites has, for each key that own writes have queued, the time at which the first of these
-// writes was sent. Its times are those of the barrier.
+// writes was sent. The times are as Barrier.Now returns them.
 type firstWrites struct {
 	mu   sync.Mutex // guards sent
 	sent map[string]time.Duration

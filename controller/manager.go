@@ -46,7 +46,7 @@ type Descriptor struct {
 	made Runner // by AddController
 }
 
-// has reports whether a name is that of the controller, or an alias.
+// has reports whether the controller has a name, or has it as an alias.
 func (d Descriptor) has(name string) bool {
 	return name == d.Name || slices.Contains(d.Aliases, name)
 }
@@ -67,7 +67,8 @@ type ManagerOptions struct {
 	// Controllers with Options.Slots run on every member, for its slots.
 	//
 	//	slots := controller.NewSlots(controller.ByNamespace)
-	//	manager, err := controller.NewManager(factory, controller.ManagerOptions{Guard: guard, Slots: slots})
+	//	manager, err := controller.NewManager(factory,
+	//		controller.ManagerOptions{Guard: guard, Slots: slots})
 	//	group, err := shard.Join(ctx, config, slots, shard.Options{Namespace: "ops", Name: "operator"})
 	//	err = manager.Run(ctx)
 	Slots *Slots
@@ -130,11 +131,12 @@ type unit struct {
 // starts the factory.
 func NewManager(factory *tidings.Factory, o ManagerOptions) (*Manager, error) {
 	if factory == nil {
-		return nil, errors.New("controller: NewManager: the factory is nil: make one with tidings.NewFactory")
+		return nil, errors.New("controller: NewManager: the factory is nil: " +
+			"make one with tidings.NewFactory")
 	}
 	if o.HungAfter < 0 {
-		return nil, fmt.Errorf("controller: NewManager: ManagerOptions.HungAfter is %v: give a positive time, or 0 for never",
-			o.HungAfter)
+		return nil, fmt.Errorf("controller: NewManager: ManagerOptions.HungAfter is %v: "+
+			"give a positive time, or 0 for never", o.HungAfter)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -144,11 +146,11 @@ func NewManager(factory *tidings.Factory, o ManagerOptions) (*Manager, error) {
 	case o.Election == nil && o.Slots == nil:
 		return m, nil
 	case o.Election != nil && o.Slots != nil:
-		return nil, errors.New("controller: NewManager: ManagerOptions has an Election and Slots: leave " +
-			"the Election out, as a group leads each controller singly")
+		return nil, errors.New("controller: NewManager: ManagerOptions has an Election and Slots: " +
+			"leave the Election out, as a group leads each controller singly")
 	case o.Guard == nil:
-		return nil, errors.New("controller: NewManager: an election, and Slots, need ManagerOptions.Guard, " +
-			"which keeps back what a replica writes after its term: make one with NewGuard")
+		return nil, errors.New("controller: NewManager: an election, and Slots, need " +
+			"ManagerOptions.Guard, which keeps back what a replica writes after its term: make one with NewGuard")
 	case o.Slots != nil:
 		if err := o.Slots.setManager(m); err != nil {
 			return nil, fmt.Errorf("controller: NewManager: %w", err)

@@ -252,8 +252,8 @@ func (s *Slots) lead(r Runner) (runner Runner, number int, err error) {
 	n := len(s.names)
 	s.mu.Unlock()
 	if n > slot.MaxControllers {
-		return nil, 0, fmt.Errorf("%d controllers without Options.Slots are to run: a group leads at most %d",
-			n, slot.MaxControllers)
+		return nil, 0, fmt.Errorf("%d controllers without Options.Slots are to run: "+
+			"a group leads at most %d", n, slot.MaxControllers)
 	}
 	number = slot.Count + n - 1
 	if c, ok := r.(managed); ok {

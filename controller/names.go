@@ -25,8 +25,8 @@ func (n *Names) String() string {
 // wasSet stands behind the last name, within the capacity, once Set has replaced the default.
 const wasSet = "(set)"
 
-// Set replaces the names by those of a list with commas. Later calls append theirs, so that a flag
-// can be repeated, as kube-controller-manager's.
+// Set replaces the names by a list with commas. Later calls append their lists, so that a flag can
+// be repeated, as kube-controller-manager's.
 func (n *Names) Set(text string) error {
 	var names Names
 	if end := len(*n); cap(*n) > end && (*n)[:end+1][end] == wasSet {

@@ -61,7 +61,8 @@ type run[T tidings.Object] struct {
 func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) *run[T] {
 	r := &run[T]{c: c, term: term, barrier: c.barrier, incarnations: incarnation.New[T]()}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
-	r.calls, r.endCalls = context.WithCancelCause(labelled(context.WithoutCancel(ctx), c.o.Name, "worker"))
+	lasting := labelled(context.WithoutCancel(ctx), c.o.Name, "worker")
+	r.calls, r.endCalls = context.WithCancelCause(lasting)
 	r.queue = queue.New(queue.Options[why]{
 		Workers: c.workers, Flow: r.flow(), FirstDelay: c.o.FirstDelay, MaxDelay: c.o.MaxDelay,
 		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name, Panicked: r.panicked,

@@ -13,9 +13,8 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Secondary is an informer that the calls of a controller read besides that of its own objects,
-// with the keys that each of its changes leads to. Make one with [Owns], [References], [Maps] or
-// [Reads].
+// Secondary is an informer that the calls of a controller read besides its primary, with the keys
+// that each of its changes leads to. Make one with [Owns], [References], [Maps] or [Reads].
 type Secondary[T tidings.Object] struct {
 	open     func(c *Controller[T]) (*caches.Informer, error)
 	failures *caches.Failures // of the function of References; nil for others
@@ -160,7 +159,9 @@ func newSecondary[T, S tidings.Object](
 			if err != nil {
 				return nil, err
 			}
-			return addHandler(informer, &c.o, f, func(e tidings.Event[S]) { changedSecondary(r.intake, f, e, m) })
+			return addHandler(informer, &c.o, f, func(e tidings.Event[S]) {
+				changedSecondary(r.intake, f, e, m)
+			})
 		}
 		return f, nil
 	}}

@@ -68,9 +68,14 @@ type check struct{ name, problem string }
 // these are the controllers that the group assigns to it.
 func (m *Manager) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.live()) })
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.live()) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.ready()) })
+	serve := func(path string, checks func() []check) {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			writeChecks(w, r, checks())
+		})
+	}
+	serve("/livez", m.live)
+	serve("/healthz", m.live)
+	serve("/readyz", m.ready)
 	return mux
 }
 
@@ -79,8 +84,9 @@ func (m *Manager) live() []check {
 	hung := map[string]string{}
 	for _, h := range m.Health().Controllers {
 		if m.o.HungAfter > 0 && h.HungFor.Duration >= m.o.HungAfter {
-			hung[h.Name] = fmt.Sprintf("hangs: all %d workers have been in calls for %v, that of %s is the oldest, and %s waits",
-				h.Workers, h.HungFor.Round(time.Second), h.Running[0].Key, h.Oldest)
+			hung[h.Name] = fmt.Sprintf("hangs: all %d workers have been in calls for %v, "+
+				"that of %s is the oldest, and %s waits", h.Workers,
+				h.HungFor.Round(time.Second), h.Running[0].Key, h.Oldest)
 		}
 	}
 	m.mu.Lock()

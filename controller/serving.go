@@ -29,7 +29,7 @@ type serving[T tidings.Object] struct {
 type survey struct {
 	late    slot.Set
 	objects [slot.Entries]int
-	hung    bool      // all workers are in calls that have begun long ago, while keys wait or have waited
+	hung    bool      // all workers are in long calls, while keys wait or have waited
 	next    time.Time // the time of the next one
 }
 
@@ -188,7 +188,8 @@ func (s *serving[T]) report(w *work) {
 	name := s.r.c.Name()
 	w.turns(s.r, s.r.turns.Load(), "controller %q", name)
 	for namespace, name := range s.r.gate.Holding() {
-		w.because(s.OfNamespace(namespace), "informer %q is out of contact, or does not show what was written", name)
+		w.because(s.OfNamespace(namespace),
+			"informer %q is out of contact, or does not show what was written", name)
 	}
 	last := s.last()
 	if w.Late = w.Late.Union(last.late); last.hung {

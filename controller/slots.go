@@ -59,7 +59,7 @@ type Slots struct {
 	manager *Manager           // the manager whose controllers are led as a whole; nil without one
 	term    Term               // the term of the last membership, nil before
 	owned   map[int]slot.Owned // the entries that are served, for controllers that come later
-	closed  slot.Set           // those of them that are shut
+	closed  slot.Set           // of these, the shut ones
 	warming [slot.Entries]int  // the number of calls of Warm for each entry
 
 	pulse pulse
@@ -89,7 +89,8 @@ func (s *Slots) Held() *tidings.Slots { return s.held }
 func (s *Slots) check(primary inspect.Informer, hasGuard bool) error {
 	switch {
 	case s.by != ByNamespace && s.by != ByUID:
-		return errors.New("Options.Slots has no key: make it with NewSlots(ByNamespace) or NewSlots(ByUID)")
+		return errors.New("Options.Slots has no key: make it with NewSlots(ByNamespace) " +
+			"or NewSlots(ByUID)")
 	case !hasGuard:
 		return errors.New("Options.Slots needs Options.Guard, which keeps back what is written for a " +
 			"slot that another process has taken: make one with NewGuard")
@@ -109,11 +110,11 @@ func (s *Slots) checkSecondary(f inspect.Informer) error {
 	case held == nil:
 		return nil
 	case s == nil || held != s.held:
-		return fmt.Errorf("informer %s has Selection.Slots, and not those of Options.Slots.Held(): it lacks "+
-			"objects that calls need", f.Name())
+		return fmt.Errorf("informer %s has Selection.Slots, and not those of Options.Slots.Held(): "+
+			"it lacks objects that calls need", f.Name())
 	case s.by == ByUID:
-		return fmt.Errorf("informer %s is divided by UID, so that its objects are with other processes than "+
-			"those that they belong to: leave Selection.Slots out, or divide by namespace", f.Name())
+		return fmt.Errorf("informer %s is divided by UID, so that its objects are with other processes "+
+			"than those that they belong to: leave Selection.Slots out, or divide by namespace", f.Name())
 	}
 	return nil
 }
@@ -179,11 +180,12 @@ func (s *Slots) Claim() error {
 	switch {
 	case s.claimed:
 		defer s.mu.Unlock()
-		return errors.New("the controller.Slots belong to an earlier group: make others with NewSlots for each Join")
+		return errors.New("the controller.Slots belong to an earlier group: " +
+			"make others with NewSlots for each Join")
 	case len(s.members) == 0 && s.manager == nil:
 		defer s.mu.Unlock()
-		return errors.New("no controller and no manager has the controller.Slots as Options.Slots: make them " +
-			"before Join")
+		return errors.New("no controller and no manager has the controller.Slots as Options.Slots: " +
+			"make them before Join")
 	}
 	s.claimed = true
 	members := slices.Clone(s.members)
@@ -361,7 +363,8 @@ func (s *Slots) Calls(entry int) slot.Calls {
 		one, shut := c.ofGroup().Calls(entry)
 		versions, shown := c.shown(entry, shut)
 		one.Known = one.Known && shown
-		all.Opened, all.Known, all.Running = all.Opened || one.Opened, all.Known && one.Known, all.Running+one.Running
+		all.Opened, all.Known = all.Opened || one.Opened, all.Known && one.Known
+		all.Running += one.Running
 		if all.Oldest.IsZero() || !one.Oldest.IsZero() && one.Oldest.Before(all.Oldest) {
 			all.Oldest = one.Oldest
 		}
@@ -409,8 +412,8 @@ func (s *Slots) setManager(m *Manager) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.manager != nil {
-		return errors.New("ManagerOptions.Slots belong to another manager: make one manager of both, or " +
-			"a group for each")
+		return errors.New("ManagerOptions.Slots belong to another manager: make one manager of both, " +
+			"or a group for each")
 	}
 	s.manager = m
 	return nil

@@ -36,8 +36,8 @@ func (b *broadcast) send() {
 // WaitUntilReconciled waits until a call for a key has succeeded that began with the given resource
 // version of the object or a later one. If the object does not exist at that version, it waits
 // until the calls for its end have succeeded. A version that Options.Ignore ignores leads to no
-// call, and is not reached. It is for tests and scripts. It also waits while the controller does
-// not run.
+// call, and is not reached. It is for tests and scripts. It waits while the controller does not run
+// too.
 func (c *Controller[T]) WaitUntilReconciled(ctx context.Context, key, version string) error {
 	for {
 		changed := c.succeeded.wait()

@@ -34,8 +34,8 @@ type work struct {
 	slot.Work
 	now   time.Time
 	asked slot.Set // the entries that are served, or being warmed
-	warms slot.Set // those of them that are not served yet
-	told  slot.Set // those of them that are not ready, with a reason
+	warms slot.Set // of these, the entries that are not served yet
+	told  slot.Set // of these, the entries that are not ready, with a reason
 	*pulse
 }
 
@@ -164,7 +164,8 @@ func (m *controllerMember[T]) work(w *work) {
 	_, opened, _ := m.Sets()
 	switch {
 	case isOver:
-		w.because(m.All(), "controller %q runs no more: %v", m.Name(), cmp.Or(failure, errors.New("its context has ended")))
+		w.because(m.All(), "controller %q runs no more: %v", m.Name(),
+			cmp.Or(failure, errors.New("its context has ended")))
 	case r == nil || r.isTermOver() || r.turns.Load() == 0:
 		w.because(m.All().Minus(w.told), "controller %q has not started", m.Name())
 	default:

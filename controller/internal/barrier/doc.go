@@ -2,7 +2,7 @@
 // [Barrier] has the writes, and an [Asker] asks the server about those that no cache shows in time.
 //
 //	a call ends ──Record──▶ writes by key and object ──Hold──▶ parked, until one of these wakes it:
-//	                           ▲        ▲        ▲              an event, the alarm, the server's answer
+//	                           ▲        ▲        ▲              an event, the alarm, an answer
 //	                         Event   CheckDue   Asker
 //
 // # A write

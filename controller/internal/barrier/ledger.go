@@ -22,8 +22,8 @@ type pending struct {
 	unshown bool // a write was settled by asking
 }
 
-// writes is a list of the writes of a key, or of those of an object, in the order in which they
-// were recorded.
+// writes is a list of the writes of a key, or of an object, in the order in which they were
+// recorded.
 type writes struct {
 	first, last *write
 	n           int
@@ -131,7 +131,7 @@ func (l *ledger) drop(p *pending) {
 	}
 }
 
-// insert appends a write to those of its key and of its object.
+// insert appends a write to the writes of its key and of its object.
 func (l *ledger) insert(w *write) {
 	w.of.add(w, ofKey)
 	others := l.objects[w.id()]

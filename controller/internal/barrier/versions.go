@@ -12,9 +12,9 @@ import (
 	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
-// newestVersions are the newest versions that were written or waited for, by slot and part. Those
-// of NoSlot are for all. Others differ by slot, as a server that selects slots does not show the
-// writes of one to the owner of another.
+// newestVersions are the newest versions that were written or waited for, by slot and part. The
+// versions of NoSlot are for all. Others differ by slot, as a server that selects slots does not
+// show the writes of one to the owner of another.
 type newestVersions map[int]map[string]string
 
 func (v newestVersions) raise(slot int, part, version string) {
@@ -24,8 +24,8 @@ func (v newestVersions) raise(slot int, part, version string) {
 	caches.Raise(v[slot], part, version)
 }
 
-// Written returns the newest versions that were written and show in the caches, by part: those of
-// some slots, and those for all.
+// Written returns the newest versions that were written and show in the caches, by part: for some
+// slots, and for all.
 func (b *Barrier) Written(slots slot.Set) map[string]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package caches has the informers of a controller: an [Informer] says what can be read of its
-// cache, and a [Set] has those of one controller, the one of its objects first.
+// cache, and a [Set] has the informers of one controller, the primary first.
 //
 // # Namespaces and parts
 //

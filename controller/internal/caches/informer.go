@@ -26,11 +26,11 @@ const (
 	reachPeriod = 20 * time.Millisecond
 )
 
-// Informer is an informer that a controller follows: that of its own objects, or a secondary.
+// Informer is an informer that a controller follows: its primary, or a secondary.
 type Informer struct {
 	inspect.Informer
 	Handle   Handle
-	Number   uint32 // 0 is that of the controller's own objects
+	Number   uint32 // 0 is the primary
 	Optional bool
 	// Subscribe adds the handler that queues keys.
 	Subscribe func() (*tidings.Registration, error)
@@ -140,8 +140,7 @@ func (f *Informer) Namespaces() []string {
 }
 
 // Part names what one watch of the informer shows: a resource, as "deployments.apps", and how it is
-// narrowed. Versions are those of parts, as a watch of one need not show the changes of another
-// one.
+// narrowed. Versions are kept by part, as a watch of one need not show the changes of another.
 func (f *Informer) Part(namespace string) string {
 	part := f.GVR().GroupResource().String()
 	if len(f.Handle.Namespaces()) > 0 {
@@ -272,7 +271,7 @@ func StateOf[S tidings.Object](f *Informer, e tidings.Event[S]) State {
 	s := State{ObjectID: ObjectID{f.Number, e.Key()}, Version: object.GetResourceVersion()}
 	if e.Type == tidings.Deleted {
 		s.Deleted = string(object.GetUID())
-		if e.Tombstone { // its version is not that of the end
+		if e.Tombstone { // its version is older than the end
 			s.Version = ""
 		}
 	}

@@ -36,11 +36,11 @@ const (
 type entry struct {
 	phase    phase
 	shut     bool
-	versions map[string]string   // that the last owner has left; nil if they are not known
-	unknown  bool                // nor are those of the server
+	versions map[string]string   // that the last owner has left; nil: not known
+	unknown  bool                // nor are the server's versions
 	wait     *Wait               // that ends with Reach; nil if no run waits yet
 	called   bool                // a call was made since Serve
-	parked   map[string]struct{} // the keys that are parked because it is shut, or until their writes show
+	parked   map[string]struct{} // the keys parked because it is shut, or until their writes show
 
 	// Calls and their writes outlive runs and owners.
 	calls      map[*Call]struct{} // that run
@@ -173,7 +173,9 @@ func (s *States) Expect() (waits []*Wait) {
 			caches.Raise(e.wait.Versions, part, version)
 		}
 	}
-	return slices.DeleteFunc([]*Wait{known, unknown}, func(w *Wait) bool { return w.Entries.IsEmpty() })
+	return slices.DeleteFunc([]*Wait{known, unknown}, func(w *Wait) bool {
+		return w.Entries.IsEmpty()
+	})
 }
 
 // Reach opens some entries of a wait, if they are still part of it. It returns those, and whether
@@ -245,7 +247,9 @@ func (s *States) Note(n int, writes []guard.Write) {
 
 // prune drops the writes that cannot be applied any more.
 func (e *entry) prune(now time.Time) {
-	e.unanswered = slices.DeleteFunc(e.unanswered, func(u unanswered) bool { return !u.until.After(now) })
+	e.unanswered = slices.DeleteFunc(e.unanswered, func(u unanswered) bool {
+		return !u.until.After(now)
+	})
 }
 
 // End ends a call.
@@ -299,7 +303,7 @@ func (s *States) IsOpen(n int) bool {
 	return s.of[n].phase == open
 }
 
-// Sets returns the entries that are served, those of them that are open, and those that are shut.
+// Sets returns the entries that are served, the open ones among them, and the shut ones.
 func (s *States) Sets() (served, opened, shut slot.Set) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -148,7 +148,8 @@ func (d *Detector) CallEnded(key string, began time.Time, loops bool, writes []g
 		if f := d.informers.Of(w.Resource); f != nil && !w.Conflict && w.Name != "" {
 			id := caches.ObjectID{Informer: f.Number, Key: source.Key(w.Namespace, w.Name)}
 			own = append(own, ownWrite{
-				ObjectID: id, version: w.Version, uid: string(w.UID), gone: w.Gone, unknown: w.Unknown, loops: loops,
+				ObjectID: id, version: w.Version, uid: string(w.UID), gone: w.Gone,
+				unknown: w.Unknown, loops: loops,
 			})
 		}
 	}
@@ -159,7 +160,9 @@ func (d *Detector) CallEnded(key string, began time.Time, loops bool, writes []g
 func (d *Detector) Check() { d.log(d.expire()) }
 
 // ended records a call of a key with its writes. It returns the fights and loops that have begun.
-func (d *Detector) ended(key string, began time.Time, loops bool, writes []ownWrite) (all []notice) {
+func (d *Detector) ended(
+	key string, began time.Time, loops bool, writes []ownWrite,
+) (all []notice) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()

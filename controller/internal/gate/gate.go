@@ -16,8 +16,8 @@ import (
 	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
-// Gate is closed for the keys that no call may begin for, because of an informer. It is that of one
-// run. The fields are set before its first use.
+// Gate is closed for the keys that no call may begin for, because of an informer, in one run. The
+// fields are set before its first use.
 type Gate struct {
 	Informers    *caches.Set
 	Barrier      *barrier.Barrier

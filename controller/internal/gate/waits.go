@@ -16,7 +16,7 @@ import (
 )
 
 // mostAskAgain bounds the time between two questions about a version that caches have not reached,
-// which doubles, and that of one question.
+// which doubles, and the time of one question.
 const mostAskAgain = 5 * time.Minute
 
 // Behind is an informer that has not reached a version in a namespace.
@@ -133,7 +133,8 @@ func (g *Gate) isFoundOver(u Behind, found *[]Behind) bool {
 	}
 	if u.want.Unknown {
 		g.Barrier.Know(gvr.GroupResource(), u.want.Until, newest)
-		*found = append(*found, Behind{u.Informer, u.namespace, barrier.Last{Version: caches.Newer(u.want.Version, newest)}})
+		want := barrier.Last{Version: caches.Newer(u.want.Version, newest)}
+		*found = append(*found, Behind{u.Informer, u.namespace, want})
 		return true
 	}
 	if !written.Reaches(newest, u.want.Version) {
@@ -184,8 +185,8 @@ func (g *Gate) Reach(versions map[string]string, known bool) (map[string]string,
 	return versions, known, behind
 }
 
-// leaveOutUnseen removes the server's versions that informers have not seen, or that those of the
-// next owner may never see: the last changes may be of other resources, or of objects that are not
+// leaveOutUnseen removes the server's versions that informers have not seen, or that the next
+// owner's may never see: the last changes may be of other resources, or of objects that are not
 // selected.
 func (g *Gate) leaveOutUnseen(versions map[string]string) {
 	for _, f := range g.Informers.All() {

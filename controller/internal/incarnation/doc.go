@@ -3,7 +3,7 @@
 // events.
 //
 //	Begin ──▶ Nothing, Present: a call for the cached state
-//	      ──▶ EndPending: the cache has no object, or another one, and the event of the end is yet to come
+//	      ──▶ EndPending: the object is not cached, and the event of its end is yet to come
 //	      ──▶ Ended: a call for the last state ──Succeeded or terminal──▶ End: the key is forgotten
 //
 // # Concurrency properties

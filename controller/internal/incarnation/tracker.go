@@ -74,7 +74,8 @@ func (t *Tracker[T]) Begin(key string, cached func() (T, bool)) (T, Next) {
 // Event records the last state of an object whose end an event reports. It reports whether it did:
 // a call may wait for that state.
 func (t *Tracker[T]) Event(key string, e tidings.Event[T]) bool {
-	if e.Type == tidings.Added || e.Type == tidings.Updated && !written.Another(e.Old.GetUID(), e.New.GetUID()) {
+	if e.Type == tidings.Added ||
+		e.Type == tidings.Updated && !written.Another(e.Old.GetUID(), e.New.GetUID()) {
 		return false
 	}
 	t.mu.Lock()

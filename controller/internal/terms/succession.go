@@ -51,9 +51,9 @@ func (s *Succession) TakeOver() {
 
 // Leave gives the newest versions that calls have written to the term, for the next holder, and the
 // versions that the last holder has left. The version of a delete is known when the cache shows it,
-// and that of a write without an answer when the server was asked. The term receives nil if that
-// takes longer than outcomeWait, or if the last holder has left no versions and the run has ended
-// before it had those of the server.
+// and the version of a write without an answer when the server was asked. The term receives nil if
+// that takes longer than outcomeWait, or if the last holder has left no versions and the run has
+// ended before it had the server's.
 func (s *Succession) Leave() {
 	t, ok := s.Term.(interface{ Reached(map[string]string) })
 	if !ok || s.Term.Err() != nil {
