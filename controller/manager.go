@@ -46,11 +46,6 @@ type Descriptor struct {
 	made Runner // by AddController
 }
 
-// has reports whether the controller has a name, or has it as an alias.
-func (d Descriptor) has(name string) bool {
-	return name == d.Name || slices.Contains(d.Aliases, name)
-}
-
 // ManagerOptions are the choices of a [Manager]. The zero value runs every controller, without an
 // election.
 type ManagerOptions struct {

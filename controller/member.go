@@ -16,31 +16,6 @@ import (
 	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
-// member is a controller with Options.Slots, or one that is led as a whole, as its group sees it.
-type member interface {
-	Name() string
-	ofGroup() *share
-	setDefaultTerm(t Term)
-	prolong()                               // its informers
-	warm(ctx context.Context, t Term) error // until it can serve
-	serve(owned []slot.Owned)
-	settle(parked []string)  // when its entries have changed, which has returned keys that were parked
-	forget(entries slot.Set) // their keys
-	// shown returns the versions at which its caches show all writes to an entry. ok is false before.
-	shown(entry int, shut bool) (versions map[string]string, ok bool)
-	work(w *work)
-}
-
-// managed is a [Controller] of any type, as managers and groups see it. A Runner of another kind
-// has no more than its public methods.
-type managed interface {
-	stopsWithin() time.Duration // the longest that RunTerm takes to return once its context has ended
-	hasSlots() bool             // it has Options.Slots
-	leaveSlots()                // slots are served without it, as it is not to run
-	// lead makes a group lead it as a whole, as an entry with a number.
-	lead(group *Slots, number int) member
-}
-
 // controllerMember is a controller as a member of a group.
 type controllerMember[T tidings.Object] struct {
 	*share
@@ -90,22 +65,19 @@ func (m *controllerMember[T]) setDefaultTerm(t Term) {
 
 // warm waits until the run of a term has started.
 func (m *controllerMember[T]) warm(ctx context.Context, t Term) error {
-	for {
-		changed := m.changed.wait()
+	var err error
+	if !m.changed.await(ctx, func() bool {
 		_, isOver, failure := m.state()
 		r := m.c.running.Load()
-		switch {
-		case r != nil && r.term == t && r.hasStarted():
-			return nil
-		case isOver && failure != nil:
-			return fmt.Errorf("it runs no more: %w", failure)
+		hasStarted := r != nil && r.term == t && r.hasStarted()
+		if !hasStarted && isOver && failure != nil {
+			err = fmt.Errorf("it runs no more: %w", failure)
 		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
+		return hasStarted || err != nil
+	}) {
+		return context.Cause(ctx)
 	}
+	return err
 }
 
 func (m *controllerMember[T]) serve(owned []slot.Owned) {
@@ -244,26 +216,6 @@ func (s *share) owned(all []slot.Owned) (owned []slot.Owned) {
 }
 
 func (s *share) ofGroup() *share { return s }
-
-// lead makes the group lead a controller as a whole, under a number. It returns the runner to run.
-func (s *Slots) lead(r Runner) (runner Runner, number int, err error) {
-	s.mu.Lock()
-	s.names = append(s.names, r.Name())
-	n := len(s.names)
-	s.mu.Unlock()
-	if n > slot.MaxControllers {
-		return nil, 0, fmt.Errorf("%d controllers without Options.Slots are to run: "+
-			"a group leads at most %d", n, slot.MaxControllers)
-	}
-	number = slot.Count + n - 1
-	if c, ok := r.(managed); ok {
-		s.add(c.lead(s, number))
-		return r, number, nil
-	}
-	m := &runnerMember{r, newShare(s, number)}
-	s.add(m)
-	return m, number, nil
-}
 
 // runnerMember is a Runner of another kind than a Controller, which a group leads as a whole. It
 // runs while its entry is served and not shut: what it does in a run is not known, so that the run

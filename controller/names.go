@@ -92,3 +92,8 @@ func namesOf(all []Descriptor) string {
 	slices.Sort(names)
 	return strings.Join(names, ", ")
 }
+
+// has reports whether the controller has a name, or has it as an alias.
+func (d Descriptor) has(name string) bool {
+	return name == d.Name || slices.Contains(d.Aliases, name)
+}

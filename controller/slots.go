@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -63,6 +64,21 @@ type Slots struct {
 	warming [slot.Entries]int  // the number of calls of Warm for each entry
 
 	pulse pulse
+}
+
+// member is a controller with Options.Slots, or one that is led as a whole, as its group sees it.
+type member interface {
+	Name() string
+	ofGroup() *share
+	setDefaultTerm(t Term)
+	prolong()                               // its informers
+	warm(ctx context.Context, t Term) error // until it can serve
+	serve(owned []slot.Owned)
+	settle(parked []string)  // when its entries have changed, which has returned keys that were parked
+	forget(entries slot.Set) // their keys
+	// shown returns the versions at which its caches show all writes to an entry. ok is false before.
+	shown(entry int, shut bool) (versions map[string]string, ok bool)
+	work(w *work)
 }
 
 // NewSlots returns a Slots that divides objects by a key, [ByNamespace] or [ByUID]. No slot is
@@ -133,11 +149,7 @@ func (s *Slots) checkScope(informer string, r source.Resource) error {
 func (s *Slots) add(c member) {
 	s.mu.Lock()
 	s.members = append(s.members, c)
-	term, closed := s.term, s.closed
-	var owned []slot.Owned
-	for _, o := range s.owned {
-		owned = append(owned, o)
-	}
+	term, closed, owned := s.term, s.closed, slices.Collect(maps.Values(s.owned))
 	s.mu.Unlock()
 	c.prolong()
 	if term != nil {
@@ -146,6 +158,26 @@ func (s *Slots) add(c member) {
 		c.ofGroup().Shut(closed.And(c.ofGroup().All()))
 		c.settle(nil)
 	}
+}
+
+// lead makes the group lead a controller as a whole, under a number. It returns the runner to run.
+func (s *Slots) lead(r Runner) (runner Runner, number int, err error) {
+	s.mu.Lock()
+	s.names = append(s.names, r.Name())
+	n := len(s.names)
+	s.mu.Unlock()
+	if n > slot.MaxControllers {
+		return nil, 0, fmt.Errorf("%d controllers without Options.Slots are to run: "+
+			"a group leads at most %d", n, slot.MaxControllers)
+	}
+	number = slot.Count + n - 1
+	if c, ok := r.(managed); ok {
+		s.add(c.lead(s, number))
+		return r, number, nil
+	}
+	m := &runnerMember{r, newShare(s, number)}
+	s.add(m)
+	return m, number, nil
 }
 
 // remove removes a controller that does not run.
@@ -225,17 +257,14 @@ func (s *Slots) prolong(f inspect.Informer) {
 
 // next waits for a membership after the last one. It returns nil if ctx ends first.
 func (s *Slots) next(ctx context.Context, last Term) Term {
-	for {
-		changed := s.changed.wait()
-		if _, term := s.snapshot(); term != nil && term != last && term.Err() == nil && ctx.Err() == nil {
-			return term
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil
-		}
+	var term Term
+	if !s.changed.await(ctx, func() bool {
+		_, term = s.snapshot()
+		return term != nil && term != last && term.Err() == nil && ctx.Err() == nil
+	}) {
+		return nil
 	}
+	return term
 }
 
 // Ends is closed as soon as the context of a Run with these Slots ends, of a controller or a
@@ -289,7 +318,10 @@ func (s *Slots) outlast(ctx context.Context, f func(lasting context.Context) err
 func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
 	s.warms(entries, 1)
 	defer s.warms(entries, -1)
-	if m := s.leadingManager(); m != nil {
+	s.mu.Lock()
+	m := s.manager
+	s.mu.Unlock()
+	if m != nil {
 		if err := m.awaitMade(ctx); err != nil {
 			return err
 		}
@@ -398,13 +430,6 @@ func (s *Slots) Drop(entries slot.Set) {
 		c.settle(parked)
 	})
 	s.held.Remove(entries.And(slot.All()))
-}
-
-// leadingManager returns the manager whose controllers are led as a whole, nil without one.
-func (s *Slots) leadingManager() *Manager {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.manager
 }
 
 // setManager sets the manager whose controllers are led as a whole.

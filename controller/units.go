@@ -11,6 +11,16 @@ import (
 	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
+// managed is a [Controller] of any type, as managers and groups see it. A Runner of another kind
+// has no more than its public methods.
+type managed interface {
+	stopsWithin() time.Duration // the longest that RunTerm takes to return once its context has ended
+	hasSlots() bool             // it has Options.Slots
+	leaveSlots()                // slots are served without it, as it is not to run
+	// lead makes a group lead it as a whole, as an entry with a number.
+	lead(group *Slots, number int) member
+}
+
 // makeUnit makes a controller, unless the server lacks a resource that it requires.
 func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 	missing := m.missing(ctx, u.Requires)

@@ -147,10 +147,7 @@ func (d *Detector) CallEnded(key string, began time.Time, loops bool, writes []g
 		w := &writes[i]
 		if f := d.informers.Of(w.Resource); f != nil && !w.Conflict && w.Name != "" {
 			id := caches.ObjectID{Informer: f.Number, Key: source.Key(w.Namespace, w.Name)}
-			own = append(own, ownWrite{
-				ObjectID: id, version: w.Version, uid: string(w.UID), gone: w.Gone,
-				unknown: w.Unknown, loops: loops,
-			})
+			own = append(own, ownWrite{id, w, loops})
 		}
 	}
 	d.log(d.ended(key, began, loops, own))
@@ -170,7 +167,7 @@ func (d *Detector) ended(
 		switch o := d.watched[w.ObjectID]; {
 		case o == nil:
 			d.countWrite(key, w.ObjectID, now)
-		case w.unknown: // its state would count as a change of others
+		case w.Unknown: // its state would count as a change of others
 			o.key, o.written, o.own, o.states = key, now, nil, nil
 			clear(o.fields)
 		default:
