@@ -147,7 +147,7 @@ func (d *Detector) CallEnded(key string, began time.Time, loops bool, writes []g
 		w := &writes[i]
 		if f := d.informers.Of(w.Resource); f != nil && !w.Conflict && w.Name != "" {
 			id := caches.ObjectID{Informer: f.Number, Key: source.Key(w.Namespace, w.Name)}
-			own = append(own, ownWrite{id, w, loops})
+			own = append(own, ownWrite{id, *w, loops})
 		}
 	}
 	d.log(d.ended(key, began, loops, own))

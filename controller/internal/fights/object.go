@@ -31,7 +31,7 @@ type state struct {
 // ownWrite is a write of a call that has ended.
 type ownWrite struct {
 	caches.ObjectID
-	*guard.Write
+	guard.Write
 	loops bool // the call had no reasons but own writes
 }
 
