@@ -77,9 +77,9 @@
 // Everything may be called from any goroutine. A run has one goroutine per worker, one for the
 // checks that no event leads to, and with a guard the goroutines that ask the server, for up to 256
 // keys at a time. Run waits for all of them except for calls that do not return, which it names.
-// Controller.mu is taken before run.mu, and either before the locks of a run's parts and of the
-// rooms under controller/internal, of which no two are held together. No lock of a controller is
-// taken under the lock of [Slots].
+// Controller.mu is taken before run.mu, and both before the locks of a run's parts and of the rooms
+// under controller/internal. Of these, only the workers' lock is held while another is taken, the
+// queue's. No lock of a controller is taken under the lock of [Slots].
 //
 // # Memory
 //
