@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
@@ -18,6 +20,7 @@ import (
 	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/source"
 )
 
 var (
@@ -31,7 +34,7 @@ var (
 type call[T tidings.Object] struct {
 	r            *run[T]
 	item         queue.Item[why]
-	entries.Call // Entry is that of the object, or barrier.NoSlot; the rest is for a group
+	entries.Call // Entry is the slot, or barrier.NoSlot; a group needs the rest
 	inbox
 
 	request Request[T]
@@ -40,10 +43,10 @@ type call[T tidings.Object] struct {
 	lag     time.Duration
 
 	began   time.Time
-	ctx     context.Context // of the function
-	end     func()          // ends ctx
-	endSpan func(Result, error)
-	guarded *guard.Call // nil without a guard
+	ctx     context.Context     // of the function
+	end     context.CancelFunc  // of ctx; nil without Options.Timeout
+	endSpan func(Result, error) // nil without a tracer
+	guarded *guard.Call         // nil without a guard
 	result  Result
 	err     error
 }
@@ -64,7 +67,8 @@ func (r *run[T]) handle(item queue.Item[why]) (outcome queue.Outcome) {
 	return outcome
 }
 
-// begin finds out whether the call may begin, and for which object. Otherwise it returns the outcome.
+// begin finds out whether the call may begin, and for which object. Otherwise it returns the
+// outcome.
 func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
 	r, key := c.r, c.item.Key
 	if r.ctx.Err() != nil || r.gate.IsClosed(key) || r.isTermOver() {
@@ -130,8 +134,8 @@ func isLoop[T tidings.Object](r Request[T]) bool {
 	return len(r.Reasons) > 0 && r.MoreReasons == 0 && !slices.ContainsFunc(r.Reasons, foreign)
 }
 
-// measureLag returns the time from the sending of the first own write that has led to the call until now,
-// when it begins. It is 0 without such a write. The delay after an error is no lag.
+// measureLag returns the time from the sending of the first own write that has led to the call
+// until now, when it begins. It is 0 without such a write. The delay after an error is no lag.
 func (c *call[T]) measureLag() time.Duration {
 	sent, ok := c.r.intake.writes.take(c.item.Key)
 	if !ok || c.item.Failures > 0 {
@@ -149,7 +153,6 @@ func (c *call[T]) make() {
 		r.slots.Note(c.Entry, nil)
 	}
 	c.ctx, c.endSpan = c.startSpan()
-	c.end = func() {}
 	if d := r.c.o.Timeout; d > 0 {
 		c.ctx, c.end = context.WithTimeoutCause(c.ctx, d, errTimeout)
 	}
@@ -196,20 +199,27 @@ func (c *call[T]) invoke() (result Result, err error) {
 // conclude has the effects of a call that has ended, in this order:
 //
 //  1. Its context and its span end, and it is measured and listed.
-//  2. The guard ends it: its writes are complete. Those without an answer are noted for its entry, which is
-//     not given away before they are.
-//  3. Its writes are searched for fights, and given to the barrier, which finds the events that they made
-//     among those of the inbox. Events that come from now on find the writes in the barrier.
-//  4. The changes of the inbox are queued, before the worker is done with the key: they lead to another call.
+//  2. The guard ends it: its writes are complete. Those without an answer are noted for its entry,
+//     which is not given away before they are.
+//  3. Its writes are searched for fights, and given to the barrier, which finds the events that
+//     they made among those of the inbox. Events that come from now on find the writes in the
+//     barrier.
+//  4. The changes of the inbox are queued, before the worker is done with the key: they lead to
+//     another call.
 //  5. Its result is counted, and an error is logged.
-//  6. The object is reconciled, or forgotten after its end, which may queue a later object of the key.
+//  6. The object is reconciled, or forgotten after its end, which may queue a later object of the
+//     key.
 func (c *call[T]) conclude() queue.Outcome {
 	r, key := c.r, c.item.Key
 	if context.Cause(c.ctx) == errTimeout {
 		r.c.count(func(h *Health) { h.Timeouts++ })
 	}
-	c.end()
-	c.endSpan(c.result, c.err)
+	if c.end != nil {
+		c.end()
+	}
+	if c.endSpan != nil {
+		c.endSpan(c.result, c.err)
+	}
 	c.measure(time.Since(c.began))
 
 	var writes []guard.Write
@@ -270,8 +280,8 @@ func (c *call[T]) endIncarnation() {
 	}
 }
 
-// release gives the key up: changes that come from now on queue it. If the run is over, the present run may
-// have parked the key.
+// release gives the key up: changes that come from now on queue it. If the run is over, the present
+// run may have parked the key.
 func (c *call[T]) release() {
 	if c.Abort != nil {
 		c.r.slots.End(&c.Call)
@@ -285,19 +295,20 @@ func (c *call[T]) release() {
 	}
 }
 
-// maxChanges bounds the changes of an inbox. With more of them, some own writes may not be recognised.
+// maxChanges bounds the changes of an inbox. With more of them, some own writes may not be
+// recognised.
 const maxChanges = 32
 
-// inbox keeps the changes that lead to another call of a key until its call has ended: only then it is
-// known which of them the call itself made.
+// inbox keeps the changes that lead to another call of a key until its call has ended: only then it
+// is known which of them the call itself made.
 type inbox struct {
 	mu      sync.Mutex // guards the rest
 	changes []change
 	closed  bool
 }
 
-// keep takes a change. It reports false if the call is over, if there are too many, or if the worker is of an
-// earlier run.
+// keep takes a change. It reports false if the call is over, if there are too many, or if the
+// worker is of an earlier run.
 func (c *call[T]) keep(in *intake[T], ch *change) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -308,8 +319,9 @@ func (c *call[T]) keep(in *intake[T], ch *change) bool {
 	return true
 }
 
-// close ends the call for the inbox, and returns the changes that have come. record takes the writes of the
-// call, if there are any: a change that keep refuses because the inbox is closed finds them recorded.
+// close ends the call for the inbox, and returns the changes that have come. record takes the
+// writes of the call, if there are any: a change that keep refuses because the inbox is closed
+// finds them recorded.
 func (b *inbox) close(record func(came []*barrier.Event), writes bool) (changes []change) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -323,4 +335,88 @@ func (b *inbox) close(record func(came []*barrier.Event), writes bool) (changes 
 	}
 	record(came)
 	return changes
+}
+
+// reasons returns the reasons of the call as the function receives them.
+func (c *call[T]) reasons() []Reason {
+	reasons := make([]Reason, len(c.item.Reasons))
+	for i, w := range c.item.Reasons {
+		reasons[i] = Reason{
+			Cause: w.Reason.cause, Object: w.Reason.key, Own: w.Reason.own, Count: w.Count,
+		}
+		reasons[i].Manager = textOf(w.Reason.manager)
+		if w.Reason.key != "" {
+			reasons[i].Informer = c.r.c.informers.NameOf(w.Reason.informer)
+		}
+	}
+	return reasons
+}
+
+// outcome counts the result and the error of the call, and returns what the queue does with the
+// key.
+func (c *call[T]) outcome() queue.Outcome {
+	of := c.r.c
+	if c.err == nil {
+		of.count(func(h *Health) {
+			if c.result.RequeueAfter > 0 {
+				h.Requeues++
+			} else {
+				h.Succeeded++
+			}
+		})
+		return queue.Outcome{After: max(c.result.RequeueAfter, 0)}
+	}
+	of.count(func(h *Health) {
+		h.Errors++
+		h.LastError, h.LastErrorOf, h.LastErrorAt = c.err.Error(), c.item.Key, time.Now()
+	})
+	attrs := []any{"key", c.item.Key, "failures", c.item.Failures + 1, "error", c.err}
+	switch {
+	case isTerminal(c.err):
+		of.count(func(h *Health) { h.Terminal++ })
+		if more, ok := of.terminals.Allow(); ok {
+			of.o.Logger.Error("a call failed, and waits for a change", append(attrs, more...)...)
+		}
+		return queue.Outcome{Result: queue.Fail}
+	case apierrors.IsConflict(c.err) || c.r.calls.Err() != nil:
+		of.o.Logger.Debug("a call is tried again", attrs...)
+	default:
+		if more, ok := of.retries.Allow(); ok {
+			of.o.Logger.Warn("a call failed, and is tried again", append(attrs, more...)...)
+		}
+	}
+	of.count(func(h *Health) { h.Retries++ })
+	return retryOf(c.err)
+}
+
+// startSpan starts the span of a call, if there is a tracer that does not panic. The function end
+// ends it.
+func (c *call[T]) startSpan() (traced context.Context, end func(Result, error)) {
+	r, ctx, request, tracer := c.r, c.Context, &c.request, c.r.c.o.Tracer
+	if tracer == nil {
+		return ctx, nil
+	}
+	reasons := make([]string, len(request.Reasons))
+	for i, reason := range request.Reasons {
+		reasons[i] = reason.String()
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			r.panicked("Tracer", request.Key, value)
+			traced, end = ctx, nil
+		}
+	}()
+	traced, span := tracer.Start(ctx, "reconcile "+r.c.o.Name,
+		slog.String("controller", r.c.o.Name), slog.String("key", request.Key),
+		slog.Any("reasons", reasons), slog.Int("moreReasons", request.MoreReasons),
+		slog.Int("failures", request.Failures), slog.Duration("waited", request.Waited),
+		slog.Bool("gone", request.Gone))
+	return traced, func(result Result, err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				r.panicked("Tracer", request.Key, value)
+			}
+		}()
+		span.End(source.Bound(err), slog.Duration("requeueAfter", result.RequeueAfter))
+	}
 }

@@ -27,12 +27,12 @@ var (
 	ErrCallsRunning = errors.New("calls are still running")
 )
 
-// Term is a time during which a controller may write. An election or a membership of a group
-// gives it.
+// Term is a time during which a controller may write. An election or a membership of a group gives
+// it.
 type Term = guard.Term
 
-// Controller calls a function for the keys of the objects of type T, when they or their
-// secondaries change. Use [New]. Its methods may be called from any goroutine.
+// Controller calls a function for the keys of the objects of type T, when they or their secondaries
+// change. Use [New]. Its methods may be called from any goroutine.
 type Controller[T tidings.Object] struct {
 	o         Options[T]
 	reconcile Func[T]
@@ -41,26 +41,24 @@ type Controller[T tidings.Object] struct {
 	barrier   *barrier.Barrier
 	member    atomic.Pointer[controllerMember[T]] // nil without a group
 	running   atomic.Pointer[run[T]]              // nil without a run; written under mu
-	// inCall has the *call of each key that is with a worker. A worker may be of an earlier
-	// run, if its call did not return in time.
+	// inCall has the *call of each key that is with a worker. A worker may be of an earlier run, if
+	// its call did not return in time.
 	inCall sync.Map
-	// panicked has the stack of the last panic by key. A successful call removes the stack of its
-	// key.
+	// panicked has the stack of the last panic by key. A successful call removes the stack of its key.
 	panicked sync.Map
-	// The limiters of the log lines about calls that fail, and about writes that the server
-	// cannot be asked about.
+	// The limiters of the log lines about calls that fail, and about writes that the server cannot be
+	// asked about.
 	retries, terminals, unasked lograte.Limiter
 
 	calls     callLog
 	informers caches.Set // changed under mu
 
 	// waits measures the waits of keys in the queue, durations the durations of calls. callLag
-	// measures the time from the sending of an own write to the beginning of the call that it led
-	// to.
+	// measures the time from the sending of an own write to the beginning of the call that it led to.
 	waits, durations, callLag histogram.Histogram
 
 	figuresMu sync.Mutex // guards figures and added
-	figures   Health     // the counters; Added is that of the keys queued at the end of a run
+	figures   Health     // the counters; Added counts the keys queued at the end of a run
 	added     uint64     // the largest Health.Added that was returned
 
 	mu      sync.Mutex // guards the rest
@@ -68,8 +66,8 @@ type Controller[T tidings.Object] struct {
 	last    error // the error of the last run; nil while one runs
 }
 
-// New returns a controller of the objects of an informer. It does nothing before Run. The
-// informers of the controller must be of the same server as o.Guard.
+// New returns a controller of the objects of an informer. It does nothing before Run. The informers
+// of the controller must be of the same server as o.Guard.
 func New[T tidings.Object](
 	primary *tidings.Informer[T], o Options[T], reconcile Func[T],
 ) (*Controller[T], error) {
@@ -140,9 +138,8 @@ var errTerm = errors.New("a controller with Options.Slots has the terms of its g
 // Name returns the name of the controller.
 func (c *Controller[T]) Name() string { return c.o.Name }
 
-// AddSecondary adds a secondary. If the controller runs, every key is called once when the
-// informer of the secondary is synced. Make the secondary Optional if the server may not serve
-// the type.
+// AddSecondary adds a secondary. If the controller runs, every key is called once when the informer
+// of the secondary is synced. Make the secondary Optional if the server may not serve the type.
 func (c *Controller[T]) AddSecondary(s Secondary[T]) error {
 	f, err := c.openSecondary(s)
 	if err != nil {
@@ -232,19 +229,19 @@ func (c *Controller[T]) SetWorkers(n int) error {
 	return nil
 }
 
-// Run calls the function until ctx ends. It begins when the informers are synced, with a call
-// for each key. When ctx ends, no more calls begin; those that run have Options.StopGrace, then
-// their contexts end with [ErrStopping], and after as long again Run returns ErrCallsRunning
-// with their keys. Run returns an error that is tidings.ErrStopped when an informer stops, and
-// may be called again after it has returned.
+// Run calls the function until ctx ends. It begins when the informers are synced, with a call for
+// each key. When ctx ends, no more calls begin; those that run have Options.StopGrace, then their
+// contexts end with [ErrStopping], and after as long again Run returns ErrCallsRunning with their
+// keys. Run returns an error that is tidings.ErrStopped when an informer stops, and may be called
+// again after it has returned.
 //
 // With Options.Slots, calls begin when this process is a member of the group and serves slots. The
 // end of ctx makes the process leave the group. Until it has, calls and the informers of the
 // controller go on, and then Run returns, with the error of the group if it has none of its own.
 func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, nil) }
 
-// RunTerm is Run within a term: it also ends with the term. Then the contexts of calls end at
-// once, and the guard refuses their writes.
+// RunTerm is Run within a term: it ends with the term too. Then the contexts of calls end at once,
+// and the guard refuses their writes.
 //
 // If the term has the method HandOver of an election's term, calls begin when the caches have
 // reached the versions that the last holder left. If it has a method Reached(map[string]string),

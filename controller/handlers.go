@@ -43,8 +43,8 @@ func (h *handlers) follow(f *caches.Informer) bool {
 	return h.registrations[f] != nil
 }
 
-// join follows an informer: it waits until the informer is synced, adds the handler and waits
-// until the handler has received every object. It also returns when ctx ends, or the secondary is
+// join follows an informer: it waits until the informer is synced, adds the handler and waits until
+// the handler has received every object. It also returns when ctx ends, or the secondary is
 // removed. If late is set, the informer may be started later.
 func (h *handlers) join(ctx context.Context, f *caches.Informer, late bool) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -146,9 +146,10 @@ func (h *handlers) work(w *work, controller string) {
 		if registration == nil {
 			continue
 		}
-		if h := registration.Health(); !h.RunningSince.IsZero() && w.now.Sub(h.RunningSince) >= blockedAfter {
-			w.blocked("controller %q is at the change of %s of informer %q since %v", controller, h.Running, f.Name(),
-				h.RunningSince)
+		at := registration.Health()
+		if !at.RunningSince.IsZero() && w.now.Sub(at.RunningSince) >= blockedAfter {
+			w.blocked("controller %q is at the change of %s of informer %q since %v",
+				controller, at.Running, f.Name(), at.RunningSince)
 		}
 	}
 }

@@ -25,8 +25,8 @@ import (
 //  1. The barrier finds the writer of the event, and wakes keys that waited for it.
 //  2. Fights and ends of objects are recorded.
 //  3. The keys that the change leads to are found, before anything is folded (C2).
-//  4. A key that is in a call keeps the change until the call ends, as only then it is known whether the
-//     call made it. Any other key is queued.
+//  4. A key that is in a call keeps the change until the call ends, as only then it is known
+//     whether the call made it. Any other key is queued.
 type intake[T tidings.Object] struct {
 	o            *Options[T]
 	primary      *tidings.Informer[T]
@@ -89,8 +89,8 @@ func (in *intake[T]) changed(f *caches.Informer, e tidings.Event[T]) {
 	in.addServed(ch.Key, &ch)
 }
 
-// changedSecondary queues the keys that a change of a secondary object leads to. The keys of the state before
-// count as well: an object that had an owner concerns that owner.
+// changedSecondary queues the keys that a change of a secondary object leads to. The keys of the
+// state before count as well: an object that had an owner concerns that owner.
 func changedSecondary[T, S tidings.Object](
 	in *intake[T], f *caches.Informer, e tidings.Event[S], m mapper[S],
 ) {
@@ -141,11 +141,12 @@ func (in *intake[T]) ignores(f *caches.Informer, before, after T) (ignored bool)
 	return ignore(before, after)
 }
 
-// asksAnew reports whether an update of others changes the desired state, so that earlier
-// failures no longer count. It compares the generation; for a type without one, a change of more
-// than the status counts.
+// asksAnew reports whether an update of others changes the desired state, so that earlier failures
+// no longer count. It compares the generation; for a type without one, a change of more than the
+// status counts.
 func (in *intake[T]) asksAnew(key string, before, after T) bool {
-	if written.Another(before.GetUID(), after.GetUID()) || before.GetGeneration() != after.GetGeneration() {
+	if written.Another(before.GetUID(), after.GetUID()) ||
+		before.GetGeneration() != after.GetGeneration() {
 		return true
 	}
 	if after.GetGeneration() != 0 || in.queue.Failures(key) == 0 {
@@ -202,7 +203,8 @@ func (in *intake[T]) everything() {
 
 // addHandler adds a handler that loses no change, however long its backlog is.
 func addHandler[T, S tidings.Object](
-	informer *tidings.Informer[S], options *Options[T], f *caches.Informer, handle func(tidings.Event[S]),
+	informer *tidings.Informer[S], options *Options[T], f *caches.Informer,
+	handle func(tidings.Event[S]),
 ) (*tidings.Registration, error) {
 	o := tidings.HandlerOptions{
 		Name: "controller " + options.Name, Policy: tidings.PolicyUnbounded,
@@ -253,7 +255,7 @@ func textOf(handle unique.Handle[string]) string {
 }
 
 // firstWrites has, for each key that own writes have queued, the time at which the first of these
-// writes was sent. Its times are those of the barrier.
+// writes was sent. The times are as Barrier.Now returns them.
 type firstWrites struct {
 	mu   sync.Mutex // guards sent
 	sent map[string]time.Duration

@@ -25,7 +25,8 @@ const housekeeping = time.Second
 //
 //	handlers ─▶ intake ─▶ queue ─▶ workers ─▶ call: begin (gate, slots, barrier) ─▶ make ─▶ conclude
 //
-// The housekeeper wakes what waits for the gate or is due in the barrier. The asker asks the server.
+// The housekeeper wakes what waits for the gate or is due in the barrier. The asker asks the
+// server.
 type run[T tidings.Object] struct {
 	c            *Controller[T]
 	term         Term // nil without one
@@ -60,7 +61,8 @@ type run[T tidings.Object] struct {
 func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) *run[T] {
 	r := &run[T]{c: c, term: term, barrier: c.barrier, incarnations: incarnation.New[T]()}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
-	r.calls, r.endCalls = context.WithCancelCause(labelled(context.WithoutCancel(ctx), c.o.Name, "worker"))
+	lasting := labelled(context.WithoutCancel(ctx), c.o.Name, "worker")
+	r.calls, r.endCalls = context.WithCancelCause(lasting)
 	r.queue = queue.New(queue.Options[why]{
 		Workers: c.workers, Flow: r.flow(), FirstDelay: c.o.FirstDelay, MaxDelay: c.o.MaxDelay,
 		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name, Panicked: r.panicked,
@@ -101,8 +103,8 @@ func (r *run[T]) goes(does string, f func()) {
 	})
 }
 
-// panicked records that a function of the options has panicked for a key. It may be called under a lock of
-// the queue.
+// panicked records that a function of the options has panicked for a key. It may be called under a
+// lock of the queue.
 func (r *run[T]) panicked(function, key string, value any) {
 	r.c.informers.Primary().Failures.Add("Options."+function, key, value)
 }
@@ -204,8 +206,7 @@ func (r *run[T]) start() error {
 	return nil
 }
 
-// waitFor sets the function that returns the names for Health.WaitingFor; nil: there are no
-// names.
+// waitFor sets the function that returns the names for Health.WaitingFor; nil: there are no names.
 func (r *run[T]) waitFor(names func() []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

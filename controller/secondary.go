@@ -13,9 +13,8 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Secondary is an informer that the calls of a controller read besides that of its own
-// objects, with the keys that each of its changes leads to. Make one with [Owns],
-// [References], [Maps] or [Reads].
+// Secondary is an informer that the calls of a controller read besides its primary, with the keys
+// that each of its changes leads to. Make one with [Owns], [References], [Maps] or [Reads].
 type Secondary[T tidings.Object] struct {
 	open     func(c *Controller[T]) (*caches.Informer, error)
 	failures *caches.Failures // of the function of References; nil for others
@@ -23,24 +22,24 @@ type Secondary[T tidings.Object] struct {
 }
 
 // Optional lets calls begin before the informer is synced, for a type that the server may not
-// serve. Every key is called once when it is. An informer with Slots.Held that was synced once is waited
-// for all the same when slots come: they stay away while the server refuses its lists.
+// serve. Every key is called once when it is. An informer with Slots.Held that was synced once is
+// waited for all the same when slots come: they stay away while the server refuses its lists.
 func (s Secondary[T]) Optional() Secondary[T] {
 	s.optional = true
 	return s
 }
 
-// mapper calls add with the keys that a state of a secondary object leads to. mapperFor makes it
-// at the beginning of a run, when the resource of the primary's informer is known; later, it may
+// mapper calls add with the keys that a state of a secondary object leads to. mapperFor makes it at
+// the beginning of a run, when the resource of the primary's informer is known; later, it may
 // change.
 type (
 	mapper[S tidings.Object]    func(object S, add func(key string))
 	mapperFor[S tidings.Object] func(primary func() source.Resource) (mapper[S], error)
 )
 
-// Owns leads from an object to its controller, by its owner reference: the group, the kind and
-// the name, and the namespace of the object unless the owners have none. It adds the index of
-// owners to the informer, so that Controlled of a lister visits the objects of one owner alone.
+// Owns leads from an object to its controller, by its owner reference: the group, the kind and the
+// name, and the namespace of the object unless the owners have none. It adds the index of owners to
+// the informer, so that Controlled of a lister visits the objects of one owner alone.
 func Owns[T, S tidings.Object](informer *tidings.Informer[S]) Secondary[T] {
 	return newSecondary(informer, func(*Controller[T]) (mapperFor[S], error) {
 		return ownerMapper[S], informer.IndexOwners()
@@ -71,9 +70,9 @@ func ownerMapper[S tidings.Object](primary func() source.Resource) (mapper[S], e
 }
 
 // References leads from an object to the primaries that mention it. names returns the keys of the
-// objects that a primary mentions, as in "namespace/name". An index of the primary's informer
-// finds the primaries by the objects that they mention, so that no change of a secondary visits
-// all of them.
+// objects that a primary mentions, as in "namespace/name". An index of the primary's informer finds
+// the primaries by the objects that they mention, so that no change of a secondary visits all of
+// them.
 func References[T, S tidings.Object](
 	informer *tidings.Informer[S], names func(T) []string,
 ) Secondary[T] {
@@ -111,8 +110,8 @@ func References[T, S tidings.Object](
 // to it.
 const anything = "*"
 
-// Maps leads from an object to the keys that keys returns. It is called with the states before
-// and after each change.
+// Maps leads from an object to the keys that keys returns. It is called with the states before and
+// after each change.
 func Maps[T, S tidings.Object](
 	informer *tidings.Informer[S], keys func(S) iter.Seq[string],
 ) Secondary[T] {
@@ -160,7 +159,9 @@ func newSecondary[T, S tidings.Object](
 			if err != nil {
 				return nil, err
 			}
-			return addHandler(informer, &c.o, f, func(e tidings.Event[S]) { changedSecondary(r.intake, f, e, m) })
+			return addHandler(informer, &c.o, f, func(e tidings.Event[S]) {
+				changedSecondary(r.intake, f, e, m)
+			})
 		}
 		return f, nil
 	}}

@@ -29,12 +29,12 @@ type serving[T tidings.Object] struct {
 type survey struct {
 	late    slot.Set
 	objects [slot.Entries]int
-	hung    bool      // all workers are in calls that have begun long ago, while keys wait or have waited
+	hung    bool      // all workers are in long calls, while keys wait or have waited
 	next    time.Time // the time of the next one
 }
 
-// entryOf returns the entry of the object of the next call of a key. By UID, this is the object that
-// calls of the run were made for, or else the cached one. ok is false without either.
+// entryOf returns the entry of the object of the next call of a key. By UID, this is the object
+// that calls of the run were made for, or else the cached one. ok is false without either.
 func (s *serving[T]) entryOf(key string) (n int, ok bool) {
 	namespace, _ := written.SplitKey(key)
 	if s.Whole != entries.Divided || s.By == ByNamespace {
@@ -58,7 +58,8 @@ func (s *serving[T]) isIn(n int, object T) bool {
 	return s.Of(object.GetUID(), object.GetNamespace()) == n
 }
 
-// enter begins a call for a key. Otherwise it returns the outcome. In any case, a call with an Abort is to end.
+// enter begins a call for a key. Otherwise it returns the outcome. In any case, a call with an
+// Abort is to end.
 func (s *serving[T]) enter(key string, c *entries.Call) (begun bool, otherwise queue.Outcome) {
 	n, ok := s.entryOf(key)
 	if ok {
@@ -74,8 +75,9 @@ func (s *serving[T]) enter(key string, c *entries.Call) (begun bool, otherwise q
 	return false, queue.Outcome{}
 }
 
-// open waits until the caches have reached the versions of entries, or the server says that they cannot, and
-// calls each of their keys once. Caches that are behind hold up the entries that need them.
+// open waits until the caches have reached the versions of entries, or the server says that they
+// cannot, and calls each of their keys once. Caches that are behind hold up the entries that need
+// them.
 func (s *serving[T]) open(w *entries.Wait) {
 	r := s.r
 	versions, known, behind := r.gate.Reach(w.Versions, w.Versions != nil)
@@ -118,8 +120,8 @@ func (s *serving[T]) count() (objects [slot.Entries]int) {
 	return objects
 }
 
-// weigh counts the objects of entries that are about to open, so that their weights are known as soon as they are
-// open.
+// weigh counts the objects of entries that are about to open, so that their weights are known as
+// soon as they are open.
 func (s *serving[T]) weigh(some slot.Set) {
 	objects := s.count()
 	s.mu.Lock()
@@ -186,7 +188,8 @@ func (s *serving[T]) report(w *work) {
 	name := s.r.c.Name()
 	w.turns(s.r, s.r.turns.Load(), "controller %q", name)
 	for namespace, name := range s.r.gate.Holding() {
-		w.because(s.OfNamespace(namespace), "informer %q is out of contact, or does not show what was written", name)
+		w.because(s.OfNamespace(namespace),
+			"informer %q is out of contact, or does not show what was written", name)
 	}
 	last := s.last()
 	if w.Late = w.Late.Union(last.late); last.hung {

@@ -9,6 +9,16 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
+// managed is a [Controller] of any type, as managers and groups see it. A Runner of another kind
+// has no more than its public methods.
+type managed interface {
+	stopsWithin() time.Duration // the longest that RunTerm takes to return once its context has ended
+	hasSlots() bool             // it has Options.Slots
+	leaveSlots()                // slots are served without it, as it is not to run
+	// lead makes a group lead it as a whole, as an entry with a number.
+	lead(group *Slots, number int) member
+}
+
 // makeUnit makes a controller, unless the server lacks a resource that it requires.
 func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 	missing := m.missing(ctx, u.Requires)
@@ -59,8 +69,8 @@ func isNil(r Runner) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// missing returns the first resource that the server does not serve, or the error of asking for
-// it; "" if it serves all.
+// missing returns the first resource that the server does not serve, or the error of asking for it;
+// "" if it serves all.
 func (m *Manager) missing(ctx context.Context, all []schema.GroupVersionResource) string {
 	for _, gvr := range all {
 		if err := m.factory.Inspect().Served(ctx, gvr); err != nil {
@@ -82,7 +92,8 @@ func (m *Manager) runnerOf(ctx context.Context, u *unit) Runner {
 	return u.runner
 }
 
-// await makes the controller of a unit, and starts its informers, when the server serves what it requires.
+// await makes the controller of a unit, and starts its informers, when the server serves what it
+// requires.
 func (m *Manager) await(ctx context.Context, u *unit) error {
 	ticker := time.NewTicker(requiresPeriod)
 	defer ticker.Stop()

@@ -13,29 +13,29 @@ import (
 )
 
 const (
-	// lateAfter is the longest wait of a key in an entry that is not late, and the longest failure of an
-	// informer of an entry that is ready.
+	// lateAfter is the longest wait of a key in an entry that is not late, and the longest failure of
+	// an informer of an entry that is ready.
 	lateAfter = caches.LateAfter
 	// hungAfter is the time after which calls hang that hold up others.
 	hungAfter = 10 * time.Minute
 	// blockedAfter is the time after which a goroutine stands still.
 	blockedAfter = time.Minute
-	// idleAfter is the time after which a controller that does not run is lacking: right before the group
-	// waits for it no longer.
+	// idleAfter is the time after which a controller that does not run is lacking: right before the
+	// group waits for it no longer.
 	idleAfter = 55 * time.Second
-	// surveyPeriod is the least time between two surveys, and surveyCost its least multiple of the time
-	// that one takes.
+	// surveyPeriod is the least time between two surveys, and surveyCost its least multiple of the
+	// time that one takes.
 	surveyPeriod, surveyCost = 5 * time.Second, 100
 )
 
-// work is what the controllers tell of their work, as it is being gathered. No lock is taken under which code
-// of the user runs.
+// work is what the controllers tell of their work, as it is being gathered. No lock is taken under
+// which code of the user runs.
 type work struct {
 	slot.Work
 	now   time.Time
 	asked slot.Set // the entries that are served, or being warmed
-	warms slot.Set // those of them that are not served yet
-	told  slot.Set // those of them that are not ready, with a reason
+	warms slot.Set // of these, the entries that are not served yet
+	told  slot.Set // of these, the entries that are not ready, with a reason
 	*pulse
 }
 
@@ -56,10 +56,10 @@ type beat struct {
 	turn uint64
 }
 
-// Work describes the work of the controllers. A served entry is ready while no controller says otherwise: it
-// is open and not shut in each, no informer has failed for longer than a minute, and all show what was written
-// before. By namespace, the lists and watches of the namespaces in a slot alone are judged, where informers
-// have several.
+// Work describes the work of the controllers. A served entry is ready while no controller says
+// otherwise: it is open and not shut in each, no informer has failed for longer than a minute, and
+// all show what was written before. By namespace, the lists and watches of the namespaces in a slot
+// alone are judged, where informers have several.
 func (s *Slots) Work() slot.Work {
 	s.pulse.mu.Lock()
 	defer s.pulse.mu.Unlock()
@@ -164,7 +164,8 @@ func (m *controllerMember[T]) work(w *work) {
 	_, opened, _ := m.Sets()
 	switch {
 	case isOver:
-		w.because(m.All(), "controller %q runs no more: %v", m.Name(), cmp.Or(failure, errors.New("its context has ended")))
+		w.because(m.All(), "controller %q runs no more: %v", m.Name(),
+			cmp.Or(failure, errors.New("its context has ended")))
 	case r == nil || r.isTermOver() || r.turns.Load() == 0:
 		w.because(m.All().Minus(w.told), "controller %q has not started", m.Name())
 	default:
@@ -201,8 +202,8 @@ func (m *controllerMember[T]) workOf(w *work, f *caches.Informer) {
 	w.lists(f.Handle, listed)
 }
 
-// lacks reports whether a list and watch that calls need has failed for long: one for all entries, or all of
-// an informer.
+// lacks reports whether a list and watch that calls need has failed for long: one for all entries,
+// or all of an informer.
 func (m *controllerMember[T]) lacks() bool {
 	for _, f := range m.c.informers.All() {
 		failing := 0

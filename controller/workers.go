@@ -13,8 +13,8 @@ import (
 	"github.com/tidings-go/tidings/internal/see/histogram"
 )
 
-// workers is the pool of goroutines that handle the keys of a run. The queue ends the workers that are too
-// many, and end waits for all.
+// workers is the pool of goroutines that handle the keys of a run. The queue ends the workers that
+// are too many, and end waits for all.
 type workers struct {
 	queue  *queue.Queue[why]
 	handle func(queue.Item[why]) queue.Outcome
@@ -123,9 +123,9 @@ func (w *workers) stragglers() string {
 	return strings.Join(names, ", ")
 }
 
-// hungFor returns the time for which no call has begun or ended because all workers are in one, if a key waits,
-// or if the workers hung at the last look: the keys that waited may have gone to others. The calls are sorted,
-// the longest first.
+// hungFor returns the time for which no call has begun or ended because all workers are in one, if
+// a key waits, or if the workers hung at the last look: the keys that waited may have gone to
+// others. The calls are sorted, the longest first.
 func (w *workers) hungFor(stats queue.Stats, calls []queue.KeyStats, isHung bool) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()

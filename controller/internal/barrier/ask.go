@@ -10,8 +10,8 @@ import (
 	"github.com/tidings-go/tidings/internal/see/lograte"
 )
 
-// mostAsked is the number of keys about which the server is asked at a time: the answers about some may
-// not come.
+// mostAsked is the number of keys about which the server is asked at a time: the answers about some
+// may not come.
 const mostAsked = 256
 
 // Asker asks the server about writes that the caches do not show.
@@ -48,8 +48,8 @@ func (a *Asker) Run(ctx context.Context) {
 	}
 }
 
-// About asks about the writes of a key that have not shown for too long. It returns the answers that have
-// failed.
+// About asks about the writes of a key that have not shown for too long. It returns the answers
+// that have failed.
 func (a *Asker) About(ctx context.Context, key string) (failed []answer) {
 	ctx, cancel := context.WithTimeout(ctx, AskAfter)
 	defer cancel()

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// AskAfter is the time for which a key waits for the caches. After it, the server is asked
-	// whether they are behind it.
+	// AskAfter is the time for which a key waits for the caches. After it, the server is asked whether
+	// they are behind it.
 	AskAfter = written.AskAfter
 	// eventWait is the least time for which a settled write is kept, so that its event is recognised.
 	eventWait = time.Minute
@@ -26,8 +26,8 @@ const (
 	NoSlot = -1
 )
 
-// Barrier keeps the writes of the calls of each key until the caches show them. An event leads to the
-// writes of its object, and a timer to the keys that are due. All times are since epoch.
+// Barrier keeps the writes of the calls of each key until the caches show them. An event leads to
+// the writes of its object, and a timer to the keys that are due. All times are since epoch.
 type Barrier struct {
 	epoch time.Time
 	timer *time.Timer   // fires when the first key is due, for a call of CheckDue
@@ -80,8 +80,8 @@ func (b *Barrier) setTimer() {
 	}
 }
 
-// Restart prepares the barrier for a run: no key is parked, no question to the server is under
-// way, and no event is recognised as that of a write, as every key is called.
+// Restart prepares the barrier for a run: no key is parked, no question to the server is under way,
+// and no event is recognised as that of a write, as every key is called.
 func (b *Barrier) Restart() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,8 +96,8 @@ func (b *Barrier) Restart() {
 	}
 }
 
-// Record adds the writes of a call of a key in a slot, or NoSlot. informers returns those in
-// whose caches the writes may show. Record sets the writer of the events that have come during the call
+// Record adds the writes of a call of a key in a slot, or NoSlot. informers returns those in whose
+// caches the writes may show. Record sets the writer of the events that have come during the call
 // and were led to by these writes.
 func (b *Barrier) Record(
 	key string, slot int, writes []guard.Write, came []*Event, informers func() []*caches.Informer,
@@ -235,8 +235,8 @@ func (b *Barrier) checkKey(p *pending) bool {
 	return p.open == 0
 }
 
-// Hold reports whether a key is to be parked. If it is not, unshown reports whether a write was settled
-// by asking.
+// Hold reports whether a key is to be parked. If it is not, unshown reports whether a write was
+// settled by asking.
 func (b *Barrier) Hold(key string) (parked, unshown bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -332,8 +332,8 @@ func (b *Barrier) Event(ev *Event) (wake []string) {
 // IsOutdated reports whether writes were recorded since the writer of an event was looked for.
 func (b *Barrier) IsOutdated(ev *Event) bool { return b.records.Load() != ev.records }
 
-// Forget drops the writes that wait for an informer that is no longer followed. It returns the keys that
-// are no longer held back.
+// Forget drops the writes that wait for an informer that is no longer followed. It returns the keys
+// that are no longer held back.
 func (b *Barrier) Forget(by *caches.Informer) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -352,8 +352,9 @@ func (b *Barrier) Forget(by *caches.Informer) (wake []string) {
 	return wake
 }
 
-// NewHistory asks the server about the writes that wait for an informer, which follows another history of
-// the server: some may have been made in the one before. It returns the keys that are no longer held back.
+// NewHistory asks the server about the writes that wait for an informer, which follows another
+// history of the server: some may have been made in the one before. It returns the keys that are no
+// longer held back.
 func (b *Barrier) NewHistory(by *caches.Informer) (wake []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -390,8 +391,8 @@ func (b *Barrier) Release(key string) {
 	}
 }
 
-// Unsettled returns the keys with a write that a call in one of some slots has made, and that is not
-// settled.
+// Unsettled returns the keys with a write that a call in one of some slots has made, and that is
+// not settled.
 func (b *Barrier) Unsettled(slots slot.Set) (keys []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

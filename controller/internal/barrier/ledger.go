@@ -22,7 +22,8 @@ type pending struct {
 	unshown bool // a write was settled by asking
 }
 
-// writes is a list of the writes of a key, or of those of an object, in the order in which they were recorded.
+// writes is a list of the writes of a key, or of an object, in the order in which they were
+// recorded.
 type writes struct {
 	first, last *write
 	n           int
@@ -97,8 +98,8 @@ func (h *byDue) Pop() any {
 	return p
 }
 
-// ledger has the writes, by key and by object, and the keys, by the time at which they are due. To add and to
-// remove a write takes a constant time.
+// ledger has the writes, by key and by object, and the keys, by the time at which they are due. To
+// add and to remove a write takes a constant time.
 type ledger struct {
 	keys    map[string]*pending
 	due     byDue
@@ -130,7 +131,7 @@ func (l *ledger) drop(p *pending) {
 	}
 }
 
-// insert appends a write to those of its key and of its object.
+// insert appends a write to the writes of its key and of its object.
 func (l *ledger) insert(w *write) {
 	w.of.add(w, ofKey)
 	others := l.objects[w.id()]
@@ -150,8 +151,9 @@ func (l *ledger) remove(w *write) {
 	}
 }
 
-// earlier yields the writes of the key and the object of a write that were recorded before it, and may be
-// removed meanwhile. It looks at the other writes of the key or of the object, whichever are fewer.
+// earlier yields the writes of the key and the object of a write that were recorded before it, and
+// may be removed meanwhile. It looks at the other writes of the key or of the object, whichever are
+// fewer.
 func (l *ledger) earlier(w *write) iter.Seq[*write] {
 	return func(yield func(*write) bool) {
 		list, of := &w.of.writes, ofKey

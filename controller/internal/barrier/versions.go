@@ -12,9 +12,9 @@ import (
 	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
-// newestVersions are the newest versions that were written or waited for, by slot and part. Those of
-// NoSlot are for all. Others differ by slot, as a server that selects slots does not show the writes of
-// one to the owner of another.
+// newestVersions are the newest versions that were written or waited for, by slot and part. The
+// versions of NoSlot are for all. Others differ by slot, as a server that selects slots does not
+// show the writes of one to the owner of another.
 type newestVersions map[int]map[string]string
 
 func (v newestVersions) raise(slot int, part, version string) {
@@ -24,8 +24,8 @@ func (v newestVersions) raise(slot int, part, version string) {
 	caches.Raise(v[slot], part, version)
 }
 
-// Written returns the newest versions that were written and show in the caches, by part: those of
-// some slots, and those for all.
+// Written returns the newest versions that were written and show in the caches, by part: for some
+// slots, and for all.
 func (b *Barrier) Written(slots slot.Set) map[string]string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -51,8 +51,8 @@ func (b *Barrier) Reached(slot int, versions map[string]string) {
 // Last is the last write to a resource.
 type Last struct {
 	Version string // of the newest answer; "" without one
-	// Unknown reports whether there were writes without a version, such as a delete. The server, which has
-	// ended them at the time Until, tells a version at which they show.
+	// Unknown reports whether there were writes without a version, such as a delete. The server, which
+	// has ended them at the time Until, tells a version at which they show.
 	Unknown bool
 	Until   time.Duration
 }
@@ -83,8 +83,8 @@ func (b *Barrier) Know(r schema.GroupResource, until time.Duration, version stri
 	b.answered[r] = l
 }
 
-// LastWrite returns the last write of the calls to a resource. Its version may be one that the last owners have
-// left for a part of the resource.
+// LastWrite returns the last write of the calls to a resource. Its version may be one that the last
+// owners have left for a part of the resource.
 func (b *Barrier) LastWrite(r schema.GroupResource, part string) Last {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -95,8 +95,8 @@ func (b *Barrier) LastWrite(r schema.GroupResource, part string) Last {
 	return l
 }
 
-// lower lowers the versions of an informer to those that it has reached, as it follows another history of the
-// server.
+// lower lowers the versions of an informer to those that it has reached, as it follows another
+// history of the server.
 func (b *Barrier) lower(by *caches.Informer) {
 	r := by.GVR().GroupResource()
 	l, most := b.answered[r], ""
@@ -120,9 +120,9 @@ func (b *Barrier) noteVersion(w *write, version string) {
 	b.newest.raise(w.shownTo(), w.by.Part(namespace), version)
 }
 
-// Unversioned returns the keys with a write whose version is not in the result of Written: a
-// delete that does not show, also one of a collection, a write whose outcome is not known, or one that
-// a selector may hide.
+// Unversioned returns the keys with a write whose version is not in the result of Written: a delete
+// that does not show, also one of a collection, a write whose outcome is not known, or one that a
+// selector may hide.
 func (b *Barrier) Unversioned() (keys []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

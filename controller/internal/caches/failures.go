@@ -19,8 +19,8 @@ type Failure struct {
 
 func (f *Failure) Error() string { return fmt.Sprintf("%s panicked: %v", f.Function, f.Value) }
 
-// Failures has the last failure of the functions that belong to an informer. It is logged later,
-// as functions of indexes run under a lock of the cache.
+// Failures has the last failure of the functions that belong to an informer. It is logged later, as
+// functions of indexes run under a lock of the cache.
 type Failures struct {
 	last   atomic.Pointer[Failure]
 	logged *Failure

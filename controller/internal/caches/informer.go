@@ -21,15 +21,16 @@ import (
 const (
 	// LateAfter is the time after which the failures of a list and watch are long, and a key is late.
 	LateAfter = time.Minute
-	// reachPeriod is the period of the checks whether the watch of one namespace has reached a version.
+	// reachPeriod is the period of the checks whether the watch of one namespace has reached a
+	// version.
 	reachPeriod = 20 * time.Millisecond
 )
 
-// Informer is an informer that a controller follows: that of its own objects, or a secondary.
+// Informer is an informer that a controller follows: its primary, or a secondary.
 type Informer struct {
 	inspect.Informer
 	Handle   Handle
-	Number   uint32 // 0 is that of the controller's own objects
+	Number   uint32 // 0 is the primary
 	Optional bool
 	// Subscribe adds the handler that queues keys.
 	Subscribe func() (*tidings.Registration, error)
@@ -44,8 +45,8 @@ type Informer struct {
 	resolved atomic.Pointer[source.Resource]
 	listed   atomic.Uint64
 	asking   atomic.Bool
-	// Admitted is set once its cache is known to show what was written before it could be read, or keys
-	// are held back until it does.
+	// Admitted is set once its cache is known to show what was written before it could be read, or
+	// keys are held back until it does.
 	Admitted atomic.Bool
 	versions map[string]string // by namespace, the last versions of the cache, for WentBack
 }
@@ -93,8 +94,8 @@ func (f *Informer) Resolved(ctx context.Context) (source.Resource, error) {
 	return resource, err
 }
 
-// ClaimQuestion reports whether the informer has listed since its resource was asked for. The caller is
-// then to call ResolveAnew.
+// ClaimQuestion reports whether the informer has listed since its resource was asked for. The
+// caller is then to call ResolveAnew.
 func (f *Informer) ClaimQuestion() bool {
 	return f.resolved.Load() != nil && f.Handle.Health().Lists != f.listed.Load() &&
 		f.asking.CompareAndSwap(false, true)
@@ -117,8 +118,8 @@ func (f *Informer) ResolveAnew(ctx context.Context) bool {
 	return true
 }
 
-// GVR returns the informer's resource, under the name that it reads at present; empty before its cache
-// can be read.
+// GVR returns the informer's resource, under the name that it reads at present; empty before its
+// cache can be read.
 func (f *Informer) GVR() schema.GroupVersionResource {
 	present, known := f.Resource(), f.resolved.Load()
 	switch {
@@ -139,7 +140,7 @@ func (f *Informer) Namespaces() []string {
 }
 
 // Part names what one watch of the informer shows: a resource, as "deployments.apps", and how it is
-// narrowed. Versions are those of parts, as a watch of one need not show the changes of another one.
+// narrowed. Versions are kept by part, as a watch of one need not show the changes of another.
 func (f *Informer) Part(namespace string) string {
 	part := f.GVR().GroupResource().String()
 	if len(f.Handle.Namespaces()) > 0 {
@@ -154,7 +155,8 @@ func (f *Informer) Part(namespace string) string {
 	return part
 }
 
-// AwaitVersion waits until the watch of a namespace, as Namespaces returns it, has reached a version.
+// AwaitVersion waits until the watch of a namespace, as Namespaces returns it, has reached a
+// version.
 func (f *Informer) AwaitVersion(ctx context.Context, namespace, version string) bool {
 	if namespace == "" {
 		return f.Handle.WaitFor(ctx, version) == nil
@@ -172,8 +174,8 @@ func (f *Informer) AwaitVersion(ctx context.Context, namespace, version string) 
 	return false
 }
 
-// AwaitSync waits until the informer has its first complete list. A namespace that is added later holds
-// up its own keys alone, however long it cannot be read.
+// AwaitSync waits until the informer has its first complete list. A namespace that is added later
+// holds up its own keys alone, however long it cannot be read.
 func (f *Informer) AwaitSync(ctx context.Context) error {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -191,33 +193,34 @@ func (f *Informer) AwaitSync(ctx context.Context) error {
 	return err
 }
 
-// IsAbsent reports whether calls do without the objects of a namespace, as Namespaces returns it: the
-// informer is optional, and the server may not serve its type.
+// IsAbsent reports whether calls do without the objects of a namespace, as Namespaces returns it:
+// the informer is optional, and the server may not serve its type.
 func (f *Informer) IsAbsent(namespace string) bool {
 	return f.Optional && (f.Lacks(namespace) || f.FailsForLong(namespace))
 }
 
-// FailsForLong reports whether the list and watch of a namespace has failed for longer than a key of a
-// slot in order may wait. A watch that runs has ended the failures, even if it has brought nothing yet.
+// FailsForLong reports whether the list and watch of a namespace has failed for longer than a key
+// of a slot in order may wait. A watch that runs has ended the failures, even if it has brought
+// nothing yet.
 func (f *Informer) FailsForLong(namespace string) bool {
 	w := f.WatchOf(namespace)
 	return w.Failures > 0 && w.State != tidings.StateWatching && time.Since(w.FailingSince) > LateAfter
 }
 
-// IsCutOff reports whether calls need the objects of a namespace, and they are missing or their list and
-// watch fails for long.
+// IsCutOff reports whether calls need the objects of a namespace, and they are missing or their
+// list and watch fails for long.
 func (f *Informer) IsCutOff(namespace string) bool {
 	return f.IsMissing(namespace) || !f.Optional && f.FailsForLong(namespace)
 }
 
-// IsMissing reports whether calls need the objects of a namespace that was added to the informer, and are
-// not listed yet.
+// IsMissing reports whether calls need the objects of a namespace that was added to the informer,
+// and are not listed yet.
 func (f *Informer) IsMissing(namespace string) bool {
 	return !f.Optional && f.Handle.HasSynced() && f.Lacks(namespace)
 }
 
-// IsSilent reports whether a namespace has received nothing for longer than d, 0 being no limit. Of an
-// optional type that the server does not serve there is nothing to receive.
+// IsSilent reports whether a namespace has received nothing for longer than d, 0 being no limit. Of
+// an optional type that the server does not serve there is nothing to receive.
 func (f *Informer) IsSilent(namespace string, d time.Duration) bool {
 	if d == 0 {
 		return false
@@ -230,8 +233,8 @@ func (f *Informer) IsSilent(namespace string, d time.Duration) bool {
 	return !w.LastEvent.IsZero() && time.Since(w.LastEvent) > d
 }
 
-// WentBack reports whether a part of the cache has a lower version than at the last call, as it follows a
-// new history of the server.
+// WentBack reports whether a part of the cache has a lower version than at the last call, as it
+// follows a new history of the server.
 func (f *Informer) WentBack() (back bool) {
 	versions := map[string]string{}
 	for _, namespace := range f.Namespaces() {
@@ -247,4 +250,38 @@ func (f *Informer) WentBack() (back bool) {
 // IsOf reports whether the informer holds the objects of a group and resource.
 func (f *Informer) IsOf(r schema.GroupResource) bool {
 	return f.GVR().GroupResource() == r
+}
+
+// ObjectID names an object of an informer.
+type ObjectID struct {
+	Informer uint32
+	Key      string
+}
+
+// State is a new state of an object in a cache.
+type State struct {
+	ObjectID
+	Version string
+	Deleted string // the UID of the object, if the state is its end
+}
+
+// StateOf returns the state that an event has brought.
+func StateOf[S tidings.Object](f *Informer, e tidings.Event[S]) State {
+	object := e.Object()
+	s := State{ObjectID: ObjectID{f.Number, e.Key()}, Version: object.GetResourceVersion()}
+	if e.Type == tidings.Deleted {
+		s.Deleted = string(object.GetUID())
+		if e.Tombstone { // its version is older than the end
+			s.Version = ""
+		}
+	}
+	return s
+}
+
+// IsBy reports whether a write has led to the state: one with a version, or a delete of a UID.
+func (s State) IsBy(version, uid string, gone bool) bool {
+	if gone && uid != "" {
+		return uid == s.Deleted
+	}
+	return version != "" && version == s.Version
 }

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tidings-go/tidings/internal/engine/delta"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
@@ -75,9 +76,9 @@ func (s *Set) NameOf(number uint32) string {
 	return ""
 }
 
-// NeededBy returns the namespace whose keys alone need the objects of an informer in a namespace; "" if
-// other keys may need them. If the primary is watched in that namespace by itself, or if both hold only
-// the namespaces of some slots, the objects belong to the keys there.
+// NeededBy returns the namespace whose keys alone need the objects of an informer in a namespace;
+// "" if other keys may need them. If the primary is watched in that namespace by itself, or if both
+// hold only the namespaces of some slots, the objects belong to the keys there.
 func (s *Set) NeededBy(f *Informer, namespace string) string {
 	if f.IsDivided() || f.Number == 0 || slices.Contains(s.Primary().Namespaces(), namespace) {
 		return namespace
@@ -88,4 +89,29 @@ func (s *Set) NeededBy(f *Informer, namespace string) string {
 // IsDivided reports whether the informer holds only the namespaces of some slots.
 func (f *Informer) IsDivided() bool {
 	return f.Slots() != nil && f.Slots().Key() == slot.Namespace
+}
+
+// Raise sets the version of a part, if the new one is later, or the known one is no number.
+func Raise(versions map[string]string, part, version string) {
+	if version != "" {
+		versions[part] = Newer(versions[part], version)
+	}
+}
+
+// Newer returns a version if it is later than a known one, or if the known one is no number.
+func Newer(known, version string) string {
+	_, isNumber := delta.CompareDecimal(known, known)
+	order, ok := delta.CompareDecimal(version, known)
+	if version != "" && (!isNumber || ok && order > 0) {
+		return version
+	}
+	return known
+}
+
+// Older returns the lower one of a known version, which may be "", and another one.
+func Older(known, version string) string {
+	if order, ok := delta.CompareDecimal(known, version); known == "" || ok && order <= 0 {
+		return known
+	}
+	return version
 }

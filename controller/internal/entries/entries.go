@@ -23,7 +23,8 @@ const (
 	open                 // calls are made for its keys
 )
 
-// entry is the state of an entry in a controller. The entry is a slot, or the controller as a whole.
+// entry is the state of an entry in a controller. The entry is a slot, or the controller as a
+// whole.
 //
 //	phase    Serve     Reach   Restart   Drop   changes of its keys
 //	left     waiting   -       -         -      are ignored
@@ -35,11 +36,11 @@ const (
 type entry struct {
 	phase    phase
 	shut     bool
-	versions map[string]string   // that the last owner has left; nil if they are not known
-	unknown  bool                // nor are those of the server
+	versions map[string]string   // that the last owner has left; nil: not known
+	unknown  bool                // nor are the server's versions
 	wait     *Wait               // that ends with Reach; nil if no run waits yet
 	called   bool                // a call was made since Serve
-	parked   map[string]struct{} // the keys that are parked because it is shut, or until their writes show
+	parked   map[string]struct{} // the keys parked because it is shut, or until their writes show
 
 	// Calls and their writes outlive runs and owners.
 	calls      map[*Call]struct{} // that run
@@ -153,7 +154,8 @@ func (s *States) Restart() {
 	}
 }
 
-// Expect returns the waits that a run has to begin: one for all entries with versions, and one for others.
+// Expect returns the waits that a run has to begin: one for all entries with versions, and one for
+// others.
 func (s *States) Expect() (waits []*Wait) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -171,11 +173,13 @@ func (s *States) Expect() (waits []*Wait) {
 			caches.Raise(e.wait.Versions, part, version)
 		}
 	}
-	return slices.DeleteFunc([]*Wait{known, unknown}, func(w *Wait) bool { return w.Entries.IsEmpty() })
+	return slices.DeleteFunc([]*Wait{known, unknown}, func(w *Wait) bool {
+		return w.Entries.IsEmpty()
+	})
 }
 
-// Reach opens some entries of a wait, if they are still part of it. It returns those, and whether others
-// are left.
+// Reach opens some entries of a wait, if they are still part of it. It returns those, and whether
+// others are left.
 func (s *States) Reach(w *Wait, some slot.Set) (opened slot.Set, others bool) {
 	s.each(w.Entries, func(n int, e *entry) {
 		switch {
@@ -243,7 +247,9 @@ func (s *States) Note(n int, writes []guard.Write) {
 
 // prune drops the writes that cannot be applied any more.
 func (e *entry) prune(now time.Time) {
-	e.unanswered = slices.DeleteFunc(e.unanswered, func(u unanswered) bool { return !u.until.After(now) })
+	e.unanswered = slices.DeleteFunc(e.unanswered, func(u unanswered) bool {
+		return !u.until.After(now)
+	})
 }
 
 // End ends a call.
@@ -263,8 +269,8 @@ func (s *States) Abort(some slot.Set, cause error) {
 	})
 }
 
-// Calls describes the calls of an entry, and reports whether it is shut. Known says that no call runs, and
-// that the versions of the last owner or of the server are known.
+// Calls describes the calls of an entry, and reports whether it is shut. Known says that no call
+// runs, and that the versions of the last owner or of the server are known.
 func (s *States) Calls(n int) (c slot.Calls, shut bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -297,7 +303,7 @@ func (s *States) IsOpen(n int) bool {
 	return s.of[n].phase == open
 }
 
-// Sets returns the entries that are served, those of them that are open, and those that are shut.
+// Sets returns the entries that are served, the open ones among them, and the shut ones.
 func (s *States) Sets() (served, opened, shut slot.Set) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// fightAfter is the number of changes by others of a field that a call had written which make
-	// a fight. loopAfter is the number of calls in a row which changed a field because of own
-	// writes that make a loop.
+	// fightAfter is the number of changes by others of a field that a call had written which make a
+	// fight. loopAfter is the number of calls in a row which changed a field because of own writes
+	// that make a loop.
 	fightAfter, loopAfter = 5, 10
 	// restAfter is the longest time between two such changes. After it, a fight or loop is over.
 	restAfter = 10 * time.Minute
@@ -31,8 +31,8 @@ const (
 	watchedFor = time.Minute
 
 	// maxWatched bounds the objects that are watched, maxFields their fields that are counted,
-	// maxStates the states that are kept of each until a call of their key ends. maxWritten bounds
-	// the objects whose writes are counted.
+	// maxStates the states that are kept of each until a call of their key ends. maxWritten bounds the
+	// objects whose writes are counted.
 	maxWatched, maxFields, maxStates, maxWritten = 32, 64, 32, 1024
 	// maxPaths bounds the fields of a Rewrite.
 	maxPaths = 10
@@ -41,8 +41,8 @@ const (
 // wholeObject is the path of a creation or deletion.
 const wholeObject = "(the object)"
 
-// Detector finds the fights and the loops of a run. It compares the states of an object that was written
-// twice, until it is clear that none of its fields flaps.
+// Detector finds the fights and the loops of a run. It compares the states of an object that was
+// written twice, until it is clear that none of its fields flaps.
 type Detector struct {
 	ctx       context.Context // of log lines
 	informers *caches.Set
@@ -79,8 +79,8 @@ type writeCount struct {
 	last  time.Time
 }
 
-// New returns a detector for the calls of a controller with some informers. It logs the beginning and the end
-// of fights and loops.
+// New returns a detector for the calls of a controller with some informers. It logs the beginning
+// and the end of fights and loops.
 func New(ctx context.Context, informers *caches.Set, logger *slog.Logger) *Detector {
 	d := &Detector{
 		ctx: ctx, informers: informers, logger: logger,
@@ -136,7 +136,8 @@ type notice struct {
 	loop, begins bool
 }
 
-// CallEnded records a call of a key with its writes. loops reports whether own writes alone have led to it.
+// CallEnded records a call of a key with its writes. loops reports whether own writes alone have
+// led to it.
 func (d *Detector) CallEnded(key string, began time.Time, loops bool, writes []guard.Write) {
 	if len(writes) == 0 && d.isIdle() {
 		return
@@ -146,9 +147,7 @@ func (d *Detector) CallEnded(key string, began time.Time, loops bool, writes []g
 		w := &writes[i]
 		if f := d.informers.Of(w.Resource); f != nil && !w.Conflict && w.Name != "" {
 			id := caches.ObjectID{Informer: f.Number, Key: source.Key(w.Namespace, w.Name)}
-			own = append(own, ownWrite{
-				ObjectID: id, version: w.Version, uid: string(w.UID), gone: w.Gone, unknown: w.Unknown, loops: loops,
-			})
+			own = append(own, ownWrite{id, *w, loops})
 		}
 	}
 	d.log(d.ended(key, began, loops, own))
@@ -157,9 +156,10 @@ func (d *Detector) CallEnded(key string, began time.Time, loops bool, writes []g
 // Check logs the fights and loops that are over, and drops the objects that are no longer written.
 func (d *Detector) Check() { d.log(d.expire()) }
 
-// ended records a call of a key with its writes. It returns the fights and loops that have
-// begun.
-func (d *Detector) ended(key string, began time.Time, loops bool, writes []ownWrite) (all []notice) {
+// ended records a call of a key with its writes. It returns the fights and loops that have begun.
+func (d *Detector) ended(
+	key string, began time.Time, loops bool, writes []ownWrite,
+) (all []notice) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -167,7 +167,7 @@ func (d *Detector) ended(key string, began time.Time, loops bool, writes []ownWr
 		switch o := d.watched[w.ObjectID]; {
 		case o == nil:
 			d.countWrite(key, w.ObjectID, now)
-		case w.unknown: // its state would count as a change of others
+		case w.Unknown: // its state would count as a change of others
 			o.key, o.written, o.own, o.states = key, now, nil, nil
 			clear(o.fields)
 		default:
@@ -214,8 +214,8 @@ func (d *Detector) countWrite(key string, id caches.ObjectID, now time.Time) {
 	d.written[id] = c
 }
 
-// makeRoom reports whether another object can be watched. It drops the one that was watched for
-// the longest time without a sign of a fight or loop.
+// makeRoom reports whether another object can be watched. It drops the one that was watched for the
+// longest time without a sign of a fight or loop.
 func (d *Detector) makeRoom(now time.Time) bool {
 	if len(d.watched) < maxWatched {
 		return true

@@ -76,8 +76,8 @@ func sizeOf(entry metav1.ManagedFieldsEntry) int {
 	return len(entry.FieldsV1.GetRawBytes())
 }
 
-// LastManager returns the field manager of the last write of an object, "" if its managed fields do not
-// show it.
+// LastManager returns the field manager of the last write of an object, "" if its managed fields do
+// not show it.
 func LastManager(object metav1.Object) string {
 	var last *metav1.ManagedFieldsEntry
 	entries := object.GetManagedFields()

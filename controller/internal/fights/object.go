@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/caches"
 )
 
@@ -30,9 +31,8 @@ type state struct {
 // ownWrite is a write of a call that has ended.
 type ownWrite struct {
 	caches.ObjectID
-	version, uid  string
-	gone, unknown bool
-	loops         bool // the call had no reasons but own writes
+	guard.Write
+	loops bool // the call had no reasons but own writes
 }
 
 // field is a field of a watched object.
@@ -56,12 +56,12 @@ func (r *repeat) add(at time.Time) {
 	r.last = at
 }
 
-// attribute finds the writers of the states that have come. A state that no ended call has
-// written, and that came before the last call began, is a change of others.
+// attribute finds the writers of the states that have come. A state that no ended call has written,
+// and that came before the last call began, is a change of others.
 func (o *object) attribute(began time.Time) {
 	for len(o.states) > 0 {
 		st := o.states[0]
-		i := slices.IndexFunc(o.own, func(w ownWrite) bool { return st.IsBy(w.version, w.uid, w.gone) })
+		i := slices.IndexFunc(o.own, func(w ownWrite) bool { return st.IsBy(w.Version, string(w.UID), w.Gone) })
 		switch {
 		case i >= 0:
 			o.changed(st, o.own[i].loops)

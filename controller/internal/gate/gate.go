@@ -16,8 +16,8 @@ import (
 	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
-// Gate is closed for the keys that no call may begin for, because of an informer. It is that of one
-// run. The fields are set before its first use.
+// Gate is closed for the keys that no call may begin for, because of an informer, in one run. The
+// fields are set before its first use.
 type Gate struct {
 	Informers    *caches.Set
 	Barrier      *barrier.Barrier
@@ -38,8 +38,8 @@ type Gate struct {
 	parked sync.Map
 }
 
-// Check finds the namespaces of informers that have received nothing for longer than
-// MaxStaleness. It reports whether a namespace with parked keys has what calls need again.
+// Check finds the namespaces of informers that have received nothing for longer than MaxStaleness.
+// It reports whether a namespace with parked keys has what calls need again.
 func (g *Gate) Check() (ready bool) {
 	stale := map[string]string{}
 	for _, f := range g.Informers.All() {
@@ -65,8 +65,8 @@ func (g *Gate) Check() (ready bool) {
 	return ready
 }
 
-// IsClosed reports whether no call for a key may begin, because of an informer. Check reports when the
-// key is to be woken.
+// IsClosed reports whether no call for a key may begin, because of an informer. Check reports when
+// the key is to be woken.
 func (g *Gate) IsClosed(key string) bool {
 	namespace, _ := written.SplitKey(key)
 	if g.closedBy(namespace) == "" {
@@ -76,9 +76,9 @@ func (g *Gate) IsClosed(key string) bool {
 	return true
 }
 
-// closedBy returns the name of an informer that holds up the calls for the keys of a namespace: it is out
-// of contact for too long, it lacks the objects of a namespace that was added, or it does not show what was
-// written before. It returns "" without one.
+// closedBy returns the name of an informer that holds up the calls for the keys of a namespace: it
+// is out of contact for too long, it lacks the objects of a namespace that was added, or it does
+// not show what was written before. It returns "" without one.
 func (g *Gate) closedBy(namespace string) string {
 	holding := g.Holding()
 	if name := cmp.Or(holding[namespace], holding[""]); name != "" {
@@ -92,15 +92,16 @@ func (g *Gate) closedBy(namespace string) string {
 	return ""
 }
 
-// Holding maps each namespace whose keys an informer holds up to its name: it is out of contact for too long,
-// or does not show what was written before. The namespace "" is all.
+// Holding maps each namespace whose keys an informer holds up to its name: it is out of contact for
+// too long, or does not show what was written before. The namespace "" is all.
 func (g *Gate) Holding() map[string]string {
 	stale, waits := g.stale.Load(), g.Waits.All()
-	if len(waits) == 0 && stale != nil {
-		return *stale
-	}
 	holding := map[string]string{}
-	if stale != nil {
+	switch {
+	case stale == nil: // before the first Check
+	case len(waits) == 0:
+		return *stale
+	default:
 		maps.Copy(holding, *stale)
 	}
 	for _, u := range waits {
@@ -111,8 +112,8 @@ func (g *Gate) Holding() map[string]string {
 	return holding
 }
 
-// Names returns the names of the informers that hold up calls, with the namespace of the keys if that is
-// not all, and whether all calls are held up.
+// Names returns the names of the informers that hold up calls, with the namespace of the keys if
+// that is not all, and whether all calls are held up.
 func (g *Gate) Names() (all bool, names []string) {
 	holding := g.Holding()
 	if name := holding[""]; name != "" {
@@ -124,8 +125,8 @@ func (g *Gate) Names() (all bool, names []string) {
 	return len(names) > 0 && len(names) == len(g.Informers.Primary().Namespaces()), names
 }
 
-// lacking returns the versions that calls, or the last owners, have written before the cache of an informer
-// could be read, and that it may not show.
+// lacking returns the versions that calls, or the last owners, have written before the cache of an
+// informer could be read, and that it may not show.
 func (g *Gate) lacking(f *caches.Informer) (behind []Behind) {
 	resource := f.GVR()
 	if resource.Empty() || g.Server == nil {
@@ -140,8 +141,8 @@ func (g *Gate) lacking(f *caches.Informer) (behind []Behind) {
 	return behind
 }
 
-// admit returns the informers whose caches can be read since the last check, and adds what they lack to
-// the versions that hold up calls.
+// admit returns the informers whose caches can be read since the last check, and adds what they
+// lack to the versions that hold up calls.
 func (g *Gate) admit() (admitted []*caches.Informer) {
 	for _, f := range g.Informers.All() {
 		if !f.Admitted.Load() && !f.GVR().Empty() {

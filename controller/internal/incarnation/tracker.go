@@ -23,8 +23,8 @@ type Tracker[T tidings.Object] struct {
 // called is an object that a call was made for.
 type called struct {
 	uid types.UID
-	// version is the version of the state that the last successful call began with; "" before
-	// such a call.
+	// version is the version of the state that the last successful call began with; "" before such a
+	// call.
 	version string
 }
 
@@ -71,10 +71,11 @@ func (t *Tracker[T]) Begin(key string, cached func() (T, bool)) (T, Next) {
 	return object, Present
 }
 
-// Event records the last state of an object whose end an event reports. It reports whether it
-// did: a call may wait for that state.
+// Event records the last state of an object whose end an event reports. It reports whether it did:
+// a call may wait for that state.
 func (t *Tracker[T]) Event(key string, e tidings.Event[T]) bool {
-	if e.Type == tidings.Added || e.Type == tidings.Updated && !written.Another(e.Old.GetUID(), e.New.GetUID()) {
+	if e.Type == tidings.Added ||
+		e.Type == tidings.Updated && !written.Another(e.Old.GetUID(), e.New.GetUID()) {
 		return false
 	}
 	t.mu.Lock()

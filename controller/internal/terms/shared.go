@@ -48,8 +48,8 @@ type versions struct {
 	idle int
 }
 
-// newVersions returns the versions at the beginning of a term: those that the last holder has left, if they
-// are known.
+// newVersions returns the versions at the beginning of a term: those that the last holder has left,
+// if they are known.
 func newVersions(left map[string]string, known bool, controllers int) versions {
 	if known {
 		return versions{newest: left}

@@ -10,8 +10,8 @@ import (
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
-// outcomeWait bounds the wait for the versions of the last writes at the end of a term. The
-// server is asked a second after its answer to a write that failed.
+// outcomeWait bounds the wait for the versions of the last writes at the end of a term. The server
+// is asked a second after its answer to a write that failed.
 const outcomeWait = 2 * time.Second
 
 // Succession is the place of a run between the last holder of its term and the next.
@@ -49,11 +49,11 @@ func (s *Succession) TakeOver() {
 	s.tookOver = all && s.Gate.Context.Err() == nil
 }
 
-// Leave gives the newest versions that calls have written to the term, for the next holder, and the versions
-// that the last holder has left. The version of a delete is known when the cache shows it, and that of a
-// write without an answer when the server was asked. The term receives nil if that takes longer than
-// outcomeWait, or if the last holder has left no versions and the run has ended before it had those of
-// the server.
+// Leave gives the newest versions that calls have written to the term, for the next holder, and the
+// versions that the last holder has left. The version of a delete is known when the cache shows it,
+// and the version of a write without an answer when the server was asked. The term receives nil if
+// that takes longer than outcomeWait, or if the last holder has left no versions and the run has
+// ended before it had the server's.
 func (s *Succession) Leave() {
 	t, ok := s.Term.(interface{ Reached(map[string]string) })
 	if !ok || s.Term.Err() != nil {
