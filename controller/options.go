@@ -79,13 +79,13 @@ func (o Options[T]) check(primary inspect.Informer) error {
 	}
 	for name, d := range durations {
 		if d < 0 {
-			return fmt.Errorf("Options.%s is %v: use 0 or more", name, d)
+			return fmt.Errorf("%s is %v: use 0 or more", "Options."+name, d)
 		}
 	}
 	for name, d := range map[string]time.Duration{"MaxDelay": o.MaxDelay, "Resync": o.Resync} {
 		if d > 0 && d < leastPeriod {
-			return fmt.Errorf("Options.%s is %v: use %v or more, or 0 for the default",
-				name, d, leastPeriod)
+			return fmt.Errorf("%s is %v: use %v or more, or 0 for the default",
+				"Options."+name, d, leastPeriod)
 		}
 	}
 	switch {
