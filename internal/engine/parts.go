@@ -248,6 +248,7 @@ func (c *Collection[T]) renew(
 	from := c.o.Part(ctx, p.namespace, c.scopeOf(p.namespace))
 	o := from.Reflector
 	o.Name, o.Partition, o.Known, o.Compare = c.Name(), p.prefix, c.cached, c.o.Compare
+	o.Newest = func() (key, version, uid string) { return c.newest(p.prefix) }
 	o.OnChange, o.Share, o.Slots = c.progress.wake, c.late.share, c.o.Slots
 	o.Transform = c.oneByOne(ctx, o.Transform)
 	o.Beside, o.Resumes = c.followsScope(from.Source), p.running.Load() != nil && c.progress.listed(p.prefix)
@@ -286,6 +287,21 @@ func (c *Collection[T]) cached(key string) (obj T, version, uid string, ok bool)
 		version, uid = c.o.Describe(obj)
 	}
 	return obj, version, uid, ok
+}
+
+// newest returns the object of a partition that has changed last, "" for none. It goes through all of them.
+func (c *Collection[T]) newest(partition string) (key, version, uid string) {
+	if c.o.Untrusted() {
+		return "", "", ""
+	}
+	for k, obj := range c.o.Known(c.store.Snapshot()).Prefix(partition) {
+		v, u := c.o.Describe(obj)
+		order, ok := c.o.Compare(v, version)
+		if version == "" || ok && order > 0 {
+			key, version, uid = k, v, u
+		}
+	}
+	return strings.Clone(key), version, uid
 }
 
 // Namespaces returns those of the collection; none means all.

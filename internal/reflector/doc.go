@@ -51,7 +51,8 @@
 //     check, and the beginning and the orderly end of a watch. A refusal is no contact: a server
 //     that has just started with an older state refuses requests too. The object is the one that
 //     had changed last when the check became due: of each slot too, because the slot of the very
-//     last one may go. If the server has it in an older state, or in another one at the same
+//     last one may go. If that change was a delete, the newest cached object is listed as well: a
+//     server that does not have a deleted object may be of any history. If the server has it in an older state, or in another one at the same
 //     version, or has it not and the watch never brings its end, the server has passed the reached
 //     version after it was set back. Where no bookmark tells what a watch has passed, the next
 //     watch is asked to end within five minutes. If it lasts for four, ends in order and has not

@@ -21,6 +21,7 @@ type position struct {
 	highest string // of all objects, events and lists of this history, in whatever order
 	last    lastChange
 	doubted lastChange // last, when a rewind was first suspected: what a check looks at
+	alive   lastChange // if doubted is a delete, the newest cached object then: a check looks at it too
 	asked   selection  // of the watch that has reached version
 }
 
@@ -53,6 +54,7 @@ func (a *absence) watchEnded(opened time.Time) {
 type history struct {
 	position
 	compare func(a, b string) (order int, ok bool)
+	newest  func() (key, version, uid string) // Options.Newest
 	// overtaken reports whether a first list was older than the state to which an earlier reflector
 	// has brought the queue.
 	overtaken bool
@@ -84,11 +86,15 @@ func (h *history) suspect() {
 	h.cut = false
 }
 
-// doubt keeps the last change for a check to come: changes that come before the check may be of a new
-// history.
+// doubt keeps what a check to come looks at: changes that come before the check may be of a new history.
+// That the server does not have a deleted object may be of any history.
 func (h *history) doubt() {
-	if !h.cut && !h.suspectRewind {
-		h.doubted = h.last
+	if h.cut || h.suspectRewind {
+		return
+	}
+	h.doubted, h.alive = h.last, lastChange{}
+	if h.last.deleted {
+		h.alive.key, h.alive.version, h.alive.uid = h.newest()
 	}
 }
 
@@ -132,21 +138,24 @@ func (h *history) forget(gone func(key, uid string) bool) {
 	if gone(h.doubted.key, h.doubted.uid) {
 		h.doubted = h.last
 	}
+	if gone(h.alive.key, h.alive.uid) {
+		h.alive = lastChange{}
+	}
 	if gone(h.absent.key, h.absent.uid) {
 		h.absent = absence{}
 	}
 }
 
-// lookedAt returns the change that a check looks at: that of an object that an earlier check has missed,
-// or else the doubted one. A check is also made without a suspicion.
-func (h *history) lookedAt() lastChange {
+// lookedAt returns the changes that a check looks at: that of an object that an earlier check has missed,
+// or else the doubted one, and if that is a delete, the newest object.
+func (h *history) lookedAt() []lastChange {
 	switch a := h.absent; {
 	case a.key != "":
-		return lastChange{key: a.key, version: a.was, uid: a.uid}
-	case h.suspectRewind:
-		return h.doubted
+		return []lastChange{{key: a.key, version: a.was, uid: a.uid}}
+	case h.alive.key != "":
+		return []lastChange{h.doubted, h.alive}
 	}
-	return h.last
+	return []lastChange{h.doubted}
 }
 
 // goesBack reports whether a version that the server told is before the reached one.

@@ -99,7 +99,7 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	}
 	r := &Reflector[T]{
 		source: src, queue: queue, o: o, invalid: invalid, handingOn: make(lock, 1),
-		history:  history{compare: o.Compare, recent: recent},
+		history:  history{compare: o.Compare, newest: o.Newest, recent: recent},
 		server:   server{noStreams: o.NoStreamedLists},
 		recorder: newHealthRecorder(failureLevel, o.OnChange),
 	}

@@ -112,7 +112,7 @@ func (r *Reflector[T]) takeDoubt() bool {
 	older := r.suspected.Swap(nil)
 	if older != nil {
 		r.history.suspect()
-		r.history.doubted = *older
+		r.history.doubted, r.history.alive = *older, lastChange{}
 	}
 	return older != nil
 }

@@ -340,8 +340,10 @@ func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 		if !s.history.isOlder(change.version, to.last.version) {
 			to.last = change
 		}
-		if change.key == to.doubted.key && !s.history.isOlder(change.version, to.doubted.version) {
-			to.doubted = change
+		for _, looked := range []*lastChange{&to.doubted, &to.alive} {
+			if change.key == looked.key && !s.history.isOlder(change.version, looked.version) {
+				*looked = change
+			}
 		}
 		if older := s.suspected.Load(); older != nil && older.key == change.key {
 			s.suspected.CompareAndSwap(older, nil) // it has changed or ended since
