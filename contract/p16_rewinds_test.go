@@ -167,6 +167,43 @@ func TestP16_ARewindBehindAProxyThatCuts(t *testing.T) {
 	})
 }
 
+// TestP16_ARewindAfterDeletes sets a server back whose last changes were deletes of objects that it
+// does not have at the earlier state either, so that they say nothing about its history. Meanwhile
+// it passes the version that was reached.
+func TestP16_ARewindAfterDeletes(t *testing.T) {
+	for _, deletes := range []int{1, 2, 3} {
+		t.Run(fmt.Sprint(deletes, " deletes"), func(t *testing.T) {
+			property(t, func(w *world) {
+				w.haveNamespaces("elsewhere")
+				w.create("a", "1")
+				w.follow().Rewind(true)
+				w.start()
+				w.after(3 * time.Minute)
+				backup := w.server.Snapshot()
+				w.update("a", "lost")
+				for i := range deletes {
+					w.create(fmt.Sprintf("lost%d", i), "1")
+				}
+				for i := range deletes {
+					w.remove(fmt.Sprintf("lost%d", i))
+				}
+				w.after(time.Second)
+				w.server.SetAvailable(false)
+				w.server.Rewind(backup)
+				for i := range 20 {
+					w.createIn("elsewhere", fmt.Sprintf("x%d", i), "1")
+				}
+				w.after(20 * time.Second)
+				w.server.SetAvailable(true)
+				w.after(time.Hour)
+				if got, want := w.probe.state(), w.serverState(); !maps.Equal(got, want) {
+					w.Errorf("an hour later the cache holds %v, the server %v; checks %d", got, want, w.health().Checks)
+				}
+			})
+		})
+	}
+}
+
 // TestP16_ARewindAfterASlotHasGone sets a server back by more than the last change, whose slot has
 // gone.
 func TestP16_ARewindAfterASlotHasGone(t *testing.T) {

@@ -207,6 +207,7 @@ func (p *parts[T]) renew(
 	from := p.o.Part(ctx, one.namespace, p.scopeOf(one.namespace))
 	o := from.Reflector
 	o.Name, o.Partition, o.Known, o.Compare = p.Name(), one.prefix, p.cached, p.o.Compare
+	o.Newest = func() (key, version, uid string) { return p.newest(one.prefix) }
 	o.OnChange, o.Share, o.Slots = p.progress.wake, p.late.share, p.o.Slots
 	o.Transform = p.oneByOne(ctx, o.Transform)
 	o.Beside = p.followsScope(from.Source)
@@ -245,6 +246,22 @@ func (p *parts[T]) cached(key string) (obj T, version, uid string, ok bool) {
 		version, uid = p.o.Describe(obj)
 	}
 	return obj, version, uid, ok
+}
+
+// newest returns the object of a partition that has changed last, "" for none. It goes through all
+// of them.
+func (p *parts[T]) newest(partition string) (key, version, uid string) {
+	if p.o.Untrusted() {
+		return "", "", ""
+	}
+	for k, obj := range p.o.Known(p.store.Snapshot()).Prefix(partition) {
+		v, u := p.o.Describe(obj)
+		order, ok := p.o.Compare(v, version)
+		if version == "" || ok && order > 0 {
+			key, version, uid = k, v, u
+		}
+	}
+	return strings.Clone(key), version, uid
 }
 
 // merged is a token of the queue. It is closed when everything before it is applied.

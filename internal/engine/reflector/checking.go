@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/tidings-go/tidings/health"
@@ -30,7 +31,8 @@ const (
 var errUnanswered = errors.New("the server did not answer a list of one object in time")
 
 // checking asks for the server's version, with a list of one object: the one that had changed last
-// when a rewind was first suspected. Out of it lead:
+// when a rewind was first suspected. If that change was a delete, it asks for the newest object too.
+// Out of it lead:
 //
 //	an older version than the reached one → a list, which begins a new history
 //	an impossible state of that object    → a list, which begins a new history
@@ -51,17 +53,22 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 		s.recorder.enter(health.StateWatching)
 	}
 	s.history.forgetGone()
-	was := s.history.target()
-	page, err := s.listLast(ctx, was.key)
-	if err != nil {
-		return s.failed(ctx, err)
+	s.history.keepLast() // a check is also made without a suspicion
+	var rewind error
+	for _, was := range s.history.targets() {
+		page, err := s.listLast(ctx, was.key)
+		if err != nil {
+			return s.failed(ctx, err)
+		}
+		s.attempts.answered = true
+		s.server.lastContact = time.Now()
+		if rewind = s.rewindOf(page, was); rewind != nil {
+			break
+		}
 	}
-	s.attempts.answered = true
-	s.server.lastContact = time.Now()
-	err = s.rewindOf(page, was)
 	s.history.checked()
-	if err != nil {
-		return s.wentBack(ctx, err, s.stream)
+	if rewind != nil {
+		return s.wentBack(ctx, rewind, s.stream)
 	}
 	return s.goOn()
 }
@@ -73,7 +80,7 @@ func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	if h.goesBack(page.Version) {
 		return h.rewindError(page.Version)
 	}
-	if s.history.forgetGone(); h.target() != was {
+	if s.history.forgetGone(); !slices.Contains(h.targets(), was) {
 		return nil // its slot has gone meanwhile
 	}
 	before := h.absent

@@ -60,9 +60,11 @@
 //     later, when a watch begins.
 //
 // A check asks for the object that had changed last when it became due. history keeps the last
-// change of each slot, because the slot of the very last one may go. If the server has the object
-// in an older state, or in another one at the same version, or has it not and the watch never
-// brings its end, the server has passed the reached version after it was set back. Where no
+// change of each slot, because the slot of the very last one may go. If that change was a delete, it
+// asks for the newest cached object as well: a server without a deleted object may be of any
+// history. If the server has the object in an older state, or in another one at the same version,
+// or has it not and the watch never brings its end, the server has passed the reached version after
+// it was set back. Where no
 // bookmark tells what a watch has passed, the next watch is asked to end within five minutes. If it
 // lasts for four, ends in order and has not brought the end, a second check that misses the object
 // leads to a list, which shows a new history by older states. A check that fails while a watch runs

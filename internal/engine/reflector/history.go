@@ -23,6 +23,7 @@ type position struct {
 	highest string // of all objects, events and lists of this history, in whatever order
 	last    lastChange
 	toCheck lastChange // last, when a rewind was first suspected: a check asks for its object
+	alive   lastChange // if toCheck is a delete, the newest cached object then: asked for too
 	absent  absence
 	asked   selection // of the watch that has reached version
 }
@@ -58,6 +59,7 @@ type history struct {
 	position
 	slots   *slotFilter
 	compare func(a, b string) (order int, ok bool)
+	newest  func() (key, version, uid string) // Options.Newest
 	// overtaken reports whether a first list was older than the state to which an earlier reflector
 	// has brought the queue.
 	overtaken bool
@@ -89,11 +91,15 @@ func (h *history) suspect() {
 	h.cut = false
 }
 
-// keepLast keeps the last change for a check to come: changes that come before the check may be of
-// a new history.
+// keepLast keeps what a check to come asks for: changes that come before the check may be of a new
+// history. That the server does not have a deleted object may be of any history.
 func (h *history) keepLast() {
-	if !h.cut && !h.suspectRewind {
-		h.toCheck = h.last
+	if h.cut || h.suspectRewind {
+		return
+	}
+	h.toCheck, h.alive = h.last, lastChange{}
+	if h.last.deleted {
+		h.alive.key, h.alive.version, h.alive.uid = h.newest()
 	}
 }
 
@@ -164,6 +170,9 @@ func (h *history) forgetGone() {
 	if gone(h.toCheck.key, h.toCheck.uid) {
 		h.toCheck = h.last
 	}
+	if gone(h.alive.key, h.alive.uid) {
+		h.alive = lastChange{}
+	}
 	if gone(h.absent.key, h.absent.uid) {
 		h.absent = absence{}
 	}
@@ -207,16 +216,16 @@ func (h *history) lacksEnd() bool {
 	return ok && order >= 0
 }
 
-// target returns the change that a check asks for: the last one of an object that an earlier check
-// has missed, or else the last one before the suspicion. A check is also made without a suspicion.
-func (h *history) target() lastChange {
+// targets returns the changes that a check asks for: the last one of an object that an earlier check
+// has missed, or else the last one before the suspicion, and if that is a delete, the newest object.
+func (h *history) targets() []lastChange {
 	switch a := h.absent; {
 	case a.key != "":
-		return lastChange{key: a.key, version: a.was, uid: a.uid}
-	case h.suspectRewind:
-		return h.toCheck
+		return []lastChange{{key: a.key, version: a.was, uid: a.uid}}
+	case h.alive.key != "":
+		return []lastChange{h.toCheck, h.alive}
 	}
-	return h.last
+	return []lastChange{h.toCheck}
 }
 
 // goesBack reports whether a version that the server told is before the reached one.

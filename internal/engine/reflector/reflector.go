@@ -121,7 +121,9 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 	parts.watch.shared = parts
 	r := &Reflector[T]{
 		shared: parts, invalid: invalid, count: listCount{recorder: recorder},
-		history: history{slots: &parts.slots, compare: o.Compare, recent: recent},
+		history: history{
+			slots: &parts.slots, compare: o.Compare, newest: o.Newest, recent: recent,
+		},
 		server:  server{noStreams: o.NoStreamedLists},
 	}
 	r.filling = filling[T]{
@@ -225,7 +227,7 @@ func (r *Reflector[T]) takeSuspicion() bool {
 	older := r.watch.suspected.Swap(nil)
 	if older != nil {
 		r.history.suspect()
-		r.history.toCheck = *older
+		r.history.toCheck, r.history.alive = *older, lastChange{}
 	}
 	return older != nil
 }

@@ -262,8 +262,10 @@ func (s *watching[T]) moveTo(to *position, event *source.Event[T]) {
 		if !s.history.isOlder(change.version, to.last.version) {
 			to.last = change
 		}
-		if change.key == to.toCheck.key && !s.history.isOlder(change.version, to.toCheck.version) {
-			to.toCheck = change
+		for _, asked := range []*lastChange{&to.toCheck, &to.alive} {
+			if change.key == asked.key && !s.history.isOlder(change.version, asked.version) {
+				*asked = change
+			}
 		}
 		s.watch.noteChange(change.key)
 		s.history.noteLast(change)
