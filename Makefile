@@ -20,7 +20,7 @@ CRASHES ?= 10
 # tests, as a regular expression; how often `make bench` runs each.
 ONLY ?=
 ROUNDS ?= 5
-# How many mutants run; with SEED and MUTATE, which: `make mutants SEED=7 MUTATE=store,internal/delta`.
+# How many mutants run; with SEED and MUTATE, which: `make mutants SEED=7 MUTATE=store,internal/engine/delta`.
 SAMPLE ?= 1000
 # The packages that test, race and bench-go look at.
 PKG ?= ./...
@@ -46,7 +46,7 @@ race: ## Run every test with the race detector.
 
 # The packages that know no Kubernetes, and those that read it: the numbers of the wire and
 # layouts in memory are looked at there.
-PKG32 := ./store ./internal/delta ./internal/fanout ./internal/fieldpath ./internal/fielddiff ./source
+PKG32 := ./store ./internal/engine/delta ./internal/engine/fanout ./internal/decode/fieldpath ./internal/see/fielddiff ./source
 .PHONY: check-32bit
 check-32bit: ## Vet everything for 386, and run the tests of the lower packages for it.
 	GOARCH=386 CGO_ENABLED=0 $(GO) vet ./...
@@ -54,7 +54,7 @@ check-32bit: ## Vet everything for 386, and run the tests of the lower packages 
 
 .PHONY: soak
 soak: ## Live through days with faults of all kinds until SOAK (default 10m) is over.
-	$(GO) test ./internal/simulation -run '^TestDays$$' -sim.soak=$(SOAK) -timeout 0 -v
+	$(GO) test ./internal/test/simulation -run '^TestDays$$' -sim.soak=$(SOAK) -timeout 0 -v
 
 .PHONY: check
 check: gofmt vet staticcheck fix tidy docs vuln-if-reachable ## Check format, vet, staticcheck, go fix, go mod tidy, docs, licences, vulnerabilities.
@@ -96,8 +96,8 @@ check-rules: ## Check the module metrics/rules as check does this one.
 	@cd metrics/rules && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
 .PHONY: check-crds
-check-crds: ## Check the module internal/dedup/crds as check does this one.
-	@cd internal/dedup/crds && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
+check-crds: ## Check the module internal/decode/dedup/crds as check does this one.
+	@cd internal/decode/dedup/crds && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
 .PHONY: check-browser
 check-browser: ## Check the module debug/browser as check does this one.
@@ -116,7 +116,7 @@ check-bench: ## Check the module bench, and that of the queue's benchmarks, as c
 
 .PHONY: docs
 docs: ## Check links, code in pages, import walls, package docs, dependencies and their licences.
-	$(GO) test ./internal/house
+	$(GO) test ./internal/tool/house
 
 .PHONY: vuln
 vuln: ## Look for known vulnerabilities in what is called; needs the network, or VULNDB.
@@ -190,16 +190,15 @@ upstream: ## Run the own tests of client-go, Kubernetes, controller-runtime and 
 check-e2e: ## Check the module e2e as check does this one.
 	@cd e2e && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
-# Go files that git tracks. Generated files have the standard line; internal/builtin/table.go, which
+# Go files that git tracks. Generated files have the standard line; internal/engine/builtin/table.go, which
 # its own test writes, counts as written by hand. The product is what a program links with: not the
-# commands, simulators, examples and benchmarks, nor the rigs and tools under internal. Documents of
-# packages that hold tests alone, as internal/simulation, count as the product's.
-NOT_PRODUCT := cmd|apisim|apiserver|examples|e2e|bench|tidingstest|contract|internal/(follow|gen|house|logtable|mutants|replicas|seeds)
+# commands, simulators, examples and benchmarks, nor the rigs and tools under internal.
+NOT_PRODUCT := cmd|apisim|apiserver|examples|e2e|bench|tidingstest|contract|internal/(test|tool)
 .PHONY: lines
 lines: ## Print the lines of Go: the product, everything without tests, and the tests.
 	@git ls-files '*.go' | xargs awk -v other='^($(NOT_PRODUCT))/' ' \
 		FNR == 1 { add(); lines = 0; name = FILENAME; generated = 0 } \
-		/^\/\/ Code generated .* DO NOT EDIT\.$$/ { generated = name != "internal/builtin/table.go" } \
+		/^\/\/ Code generated .* DO NOT EDIT\.$$/ { generated = name != "internal/engine/builtin/table.go" } \
 		{ lines++ } \
 		function add() { \
 			if (generated) return; \
@@ -217,9 +216,9 @@ PICTURED := demo --faults --seed 42 --pods 200 --churn 10 --for 14s --color alwa
 .PHONY: pictures
 pictures: ## Record the demo as docs/demo.svg; needs script(1) of util-linux.
 	@mkdir -p bin && $(GO) build -o bin/tidings ./cmd/tidings
-	TMPDIR=/tmp $(GO) run ./internal/gen/picture -out docs/demo.svg -columns 100 -rows 26 bin/tidings $(PICTURED)
+	TMPDIR=/tmp $(GO) run ./internal/tool/gen/picture -out docs/demo.svg -columns 100 -rows 26 bin/tidings $(PICTURED)
 
 .PHONY: mutants
 mutants: ## Change the engine in SAMPLE random ways (default 1000): a test must fail. An hour (SEED, MUTATE).
-	@mkdir -p bin && $(GO) build -o bin/mutants ./internal/mutants
+	@mkdir -p bin && $(GO) build -o bin/mutants ./internal/tool/mutants
 	TIDINGS_DIFFERENTIAL_SEEDS=30 bin/mutants -sample $(SAMPLE) $(if $(SEED),-seed $(SEED)) $(if $(MUTATE),-packages $(MUTATE))

@@ -10,12 +10,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
 	"github.com/tidings-go/tidings/internal/engine"
-	"github.com/tidings-go/tidings/internal/fanout"
-	"github.com/tidings-go/tidings/internal/lograte"
-	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
+	"github.com/tidings-go/tidings/internal/engine/reflector"
+	"github.com/tidings-go/tidings/internal/see/lograte"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
@@ -154,7 +154,7 @@ func (c *collection[T]) subscribe(h Handler[T], o HandlerOptions) (engine.Subscr
 		deliver = c.o.mutations.watchHandler(o.Name, deliver)
 	}
 	subscription, err := c.Subscribe(deliver, false, fanout.SubscriptionOptions{
-		Name: o.Name, Policy: fanout.Policy(o.Policy), Limit: o.Limit,
+		Name: o.Name, Policy: o.Policy, Limit: o.Limit,
 		ResyncPeriod: o.Resync, ResyncOffset: spread(o.Resync),
 		IsolatePanics: o.IsolatePanics, OnPanic: logPanic(c.log),
 	})
@@ -193,4 +193,30 @@ func (c *collection[T]) addIndex(id any, f store.IndexFunc[T]) error {
 		return informerError(c.Name(), err)
 	}
 	return nil
+}
+
+// sharerOf returns the sharer for an informer without a factory, or nil for none. A source that
+// has the method DecodingStats shares as it decodes: then only the results of a transform are
+// left.
+func sharerOf[T Object](src source.Source[T], o InformerOptions[T]) *dedup.Sharer {
+	_, shares := src.(interface{ DecodingStats() source.DecodingStats })
+	secrets := dedup.IsSecret(o.Resource.Group, o.Resource.Resource, "")
+	if o.Transport.Sharing == ShareNothing || secrets || shares && o.Transform == nil {
+		return nil
+	}
+	table := o.Transport.Table
+	table = cmp.Or(table, new(source.Table))
+	return dedup.NewSharer(table, dedup.SharerOptions{
+		Sharing: o.Transport.Sharing, NoSecrets: o.Resource.Resource != "",
+	})
+}
+
+// sharingBy returns a function for engine.Options.Share, or nil.
+func sharingBy[T Object](sharer *dedup.Sharer) func() func(T) T {
+	if sharer == nil {
+		return nil
+	}
+	return func() func(T) T {
+		return func(obj T) T { return sharer.Share(obj).(T) }
+	}
 }

@@ -3,6 +3,18 @@
 // callers that ask for the same [Selection] of the same type. A [Lister] reads its cache.
 // A [Handler] with its [Registration] receives every change.
 //
+// # Usage
+//
+//	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{})
+//	pods, err := tidings.For[*corev1.Pod](factory, tidings.Selection{Namespaces: []string{"shop"}})
+//	_, err = pods.AddHandler(tidings.Funcs[*corev1.Pod]{OnUpdate: changed}, tidings.HandlerOptions{})
+//	err = factory.Start(ctx)
+//	err = factory.WaitForSync(ctx)
+//	pod, err := pods.Lister().Namespace("shop").Get("web-0")
+//	err = factory.Shutdown(context.Background()) // after the end of ctx
+//
+// # Parts
+//
 //	         Factory ── For[T], Dynamic, Metadata ──▶ Informer[T]  (a counted handle)
 //	                                                     │
 //	┌────────────────────────── one collection ──────────▼───────────────────────┐

@@ -60,8 +60,9 @@ func informerError(name string, err error) error {
 type NotSyncedError struct {
 	// Informers are the ones that are not synced.
 	Informers []Health
-	// Cause is the reason for the end of the wait: the context's error, or ErrNotStarted, ErrStopped or
-	// ErrReleased. Factory.Ready does not wait: its cause is ErrStopped or an error that says so.
+	// Cause is the reason for the end of the wait: the context's error, or ErrNotStarted,
+	// ErrStopped or ErrReleased. Factory.Ready does not wait: its cause is ErrStopped or an error
+	// that says so.
 	Cause error
 }
 
@@ -99,4 +100,8 @@ func (e *NotSyncedError) Unwrap() []error {
 		}
 	}
 	return causes
+}
+
+func badOption(field string, value any, remedy string) error {
+	return fmt.Errorf("%s is %v: %s", field, value, remedy)
 }

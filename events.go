@@ -4,7 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"github.com/tidings-go/tidings/internal/change"
+	"github.com/tidings-go/tidings/internal/engine/change"
 	"github.com/tidings-go/tidings/source"
 )
 

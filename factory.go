@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings/internal/engine"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -331,4 +331,15 @@ func (f *Factory) forgetLocked(s *shared) {
 		f.order = slices.Delete(f.order, i, i+1)
 		f.leaving = append(f.leaving, s.collection.Life())
 	}
+}
+
+// check returns an error that names the first option that cannot be used.
+func (o FactoryOptions) check() error {
+	if err := checkNamespaces(o.Namespaces); err != nil {
+		return fmt.Errorf("FactoryOptions.Namespaces: %w", err)
+	}
+	if o.StopGrace < 0 {
+		return badOption("FactoryOptions.StopGrace", o.StopGrace, "give a duration, or 0 for 10 s")
+	}
+	return o.Transport.Check("FactoryOptions.Transport")
 }

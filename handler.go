@@ -2,9 +2,11 @@ package tidings
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/engine"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
 )
 
 // Handler receives every change of an informer's cache, one call at a time, in
@@ -45,25 +47,22 @@ func (f Funcs[T]) Handle(e Event[T]) {
 }
 
 // Policy decides about the backlog of a handler that falls behind.
-type Policy fanout.Policy
+type Policy = fanout.Policy
 
 const (
 	// PolicyConflateUpdates folds, in a backlog beyond its limit, consecutive updates of one
 	// incarnation of an object into one: Old is the state that the handler saw last. Every
 	// add and every delete stays. It is the default.
-	PolicyConflateUpdates = Policy(fanout.ConflateUpdates)
+	PolicyConflateUpdates = fanout.ConflateUpdates
 	// PolicyConflateState keeps, in a backlog beyond its limit, at most one notification for each
 	// key. Objects that came and went unseen are left out, and counted.
-	PolicyConflateState = Policy(fanout.ConflateState)
+	PolicyConflateState = fanout.ConflateState
 	// PolicyBlock stops the cache and every other handler while the handler is at its limit. It
 	// is dangerous.
-	PolicyBlock = Policy(fanout.Block)
+	PolicyBlock = fanout.Block
 	// PolicyUnbounded keeps everything, whatever memory it takes.
-	PolicyUnbounded = Policy(fanout.Unbounded)
+	PolicyUnbounded = fanout.Unbounded
 )
-
-// String returns the name of the policy.
-func (p Policy) String() string { return fanout.Policy(p).String() }
 
 // HandlerOptions are the choices of one handler. The zero value is ready.
 type HandlerOptions struct {
@@ -108,6 +107,56 @@ func checkHandler[T Object](h Handler[T]) error {
 			return errNilHandler
 		}
 		return checkHandler[T](*h)
+	}
+	return nil
+}
+
+// Registration is a handler's place in an informer. It may be compared.
+type Registration struct {
+	subscription engine.Subscription
+	unlist       func() // takes it off its handle
+}
+
+// Name returns the name of the handler.
+func (r *Registration) Name() string { return r.subscription.Name() }
+
+// Remove ends the calls of the handler: the one that is running may finish, none
+// follows. It does not wait and may be called from the handler itself, and more
+// than once.
+func (r *Registration) Remove() {
+	r.subscription.Remove()
+	r.unlist()
+}
+
+// Done is closed when no call of the handler is running or will follow, after
+// Remove or after the informer has stopped.
+func (r *Registration) Done() <-chan struct{} { return r.subscription.Done() }
+
+// Synced is closed when the informer is synced and the handler has returned from
+// every add of its initial set.
+func (r *Registration) Synced() <-chan struct{} { return r.subscription.Synced() }
+
+// HasSynced reports whether Synced is closed.
+func (r *Registration) HasSynced() bool { return r.subscription.HasSynced() }
+
+// Health returns the health of the handler.
+func (r *Registration) Health() HandlerHealth { return engine.HandlerHealth(r.subscription) }
+
+// leastResync is the least period of resyncs. A shorter one keeps the processor busy.
+const leastResync = time.Millisecond
+
+// check returns an error that names the first option that cannot be used.
+func (o HandlerOptions) check() error {
+	switch {
+	case o.Resync < 0 || o.Resync > 0 && o.Resync < leastResync:
+		return badOption("HandlerOptions.Resync", o.Resync,
+			fmt.Sprintf("give %v or more, or 0 for none", leastResync))
+	case o.Limit < 0:
+		return badOption("HandlerOptions.Limit", o.Limit,
+			"give a number of notifications, or 0 for the default")
+	case o.Policy > PolicyUnbounded:
+		return badOption("HandlerOptions.Policy", uint8(o.Policy),
+			"use one of PolicyConflateUpdates, PolicyConflateState, PolicyBlock and PolicyUnbounded")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/tidings-go/tidings/internal/metaindex"
+	"github.com/tidings-go/tidings/internal/engine/metaindex"
 	"github.com/tidings-go/tidings/store"
 )
 

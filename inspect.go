@@ -2,46 +2,28 @@ package tidings
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
 )
 
-func init() {
-	inspect.Of = func(informer any) (inspect.Informer, error) {
-		i, ok := informer.(interface {
-			inspect() (inspect.Informer, error)
-		})
-		if !ok {
-			return nil, fmt.Errorf("tidings: %T is no *tidings.Informer", informer)
-		}
-		return i.inspect()
-	}
-	inspect.Views = func(of any) (views []inspect.View, ok bool) {
-		if f, ok := of.(*Factory); ok {
-			return f.views(), true
-		}
-		i, err := inspect.Of(of)
-		if err != nil {
-			return nil, errors.Is(err, ErrReleased)
-		}
-		return []inspect.View{i}, true
-	}
-	inspect.Hold = func(factory any) (release func() bool) { return factory.(*Factory).hold() }
-	inspect.Served = func(ctx context.Context, factory any, gvr schema.GroupVersionResource) error {
-		_, err := factory.(*Factory).client.Resolve(ctx, source.Resource{
-			Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource,
-		})
-		return err
-	}
+// Inspect returns what other packages of this module need of the factory.
+func (f *Factory) Inspect() inspect.Factory { return factoryInspection{f} }
+
+// factoryInspection is an inspect.Factory.
+type factoryInspection struct{ *Factory }
+
+func (f factoryInspection) Served(ctx context.Context, gvr schema.GroupVersionResource) error {
+	_, err := f.client.Resolve(ctx, source.Resource{
+		Group: gvr.Group, Version: gvr.Version, Name: gvr.Resource,
+	})
+	return err
 }
 
-// hold counts a manager of the factory. release reports whether it was the last one.
-func (f *Factory) hold() (release func() (last bool)) {
+func (f factoryInspection) Hold() (release func() (last bool)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.managers++
@@ -53,7 +35,7 @@ func (f *Factory) hold() (release func() (last bool)) {
 	}
 }
 
-func (f *Factory) views() []inspect.View {
+func (f factoryInspection) Views() []inspect.View {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	views := make([]inspect.View, len(f.order))
@@ -65,7 +47,9 @@ func (f *Factory) views() []inspect.View {
 
 func (c *collection[T]) view() inspect.View { return inspection[T]{c} }
 
-func (i *Informer[T]) inspect() (inspect.Informer, error) {
+// Inspect returns what other packages of this module need of the informer. The error is
+// ErrReleased.
+func (i *Informer[T]) Inspect() (inspect.Informer, error) {
 	if i == nil {
 		return nil, fmt.Errorf("tidings: the informer is nil: ask a factory for one")
 	}

@@ -4,9 +4,10 @@ import (
 	"math/big"
 	"testing"
 
-	"github.com/tidings-go/tidings/internal/change"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tidings-go/tidings/internal/engine/change"
 )
 
 // TestMutationDetectorLooksAtOneKeyPerCall: after a list that changed everything, all that

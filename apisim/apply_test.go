@@ -50,8 +50,8 @@ func (b *bench) applySteps(steps []applyStep) {
 	}
 }
 
-// TestAnApplyThatChangesNothing leaves the version and the times of the field managers as they are, as
-// kube-apiserver does.
+// TestAnApplyThatChangesNothing leaves the version and the times of the field managers as they are,
+// as kube-apiserver does.
 func TestAnApplyThatChangesNothing(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		const config = "/api/v1/namespaces/default/configmaps/x"

@@ -4,6 +4,16 @@
 // before that storage, which may lag. [Requests] is the log of requests. A [Snapshot] is a state
 // that [Server.Rewind] restores.
 //
+// # Usage
+//
+//	server := apisim.Start(t)
+//	made, err := server.Create(ctx, pod)
+//	server.Inject(apisim.Match{Verb: "watch", Resource: "pods"}.Nth(1), apisim.Fail(0, http.StatusGone))
+//	client, err := kubernetes.NewForConfig(server.Config()) // as of any API server
+//	server.ExpectRequests(t, apisim.Match{Verb: "create", Resource: "configmaps"}, 1)
+//
+// # Parts
+//
 //	client ──HTTP──▶ log ─▶ faults ─▶ Middleware ─▶ users ─▶ routes
 //	  ▲                       │                                │
 //	  │ frames, cut, late,    │      ┌─ write ◀────────────────┤
@@ -47,8 +57,7 @@
 //     one history.
 //  10. A review of access is answered from the rights of the users, and not stored.
 //  11. The faults of a request are chosen when it arrives, those of older injections first. The
-//     answer passes through their stages, a frame at a time. [ParseFault] parses a fault and its
-//     match.
+//     answer passes through their stages, a frame at a time.
 //  12. A request whose parameter timeout ends while it waits for a fault is answered with 504. It
 //     is not carried out unless it was carried out before.
 //  13. A binding and an eviction change a pod and are not stored. An eviction ignores disruption

@@ -170,23 +170,3 @@ func ExampleServer_SetUsers() {
 	// pods: <nil>
 	// secrets: secrets is forbidden: User "reader" cannot list resource "secrets" in API group "" at the cluster scope
 }
-
-func ExampleParseFault() {
-	ctx := context.Background()
-	server, client := start()
-	defer server.Close()
-
-	match, fault, err := apisim.ParseFault("refuse=403,verb=list,resource=pods,times=1")
-	check(err)
-	server.Inject(match, fault)
-	for range 2 {
-		_, err := client.CoreV1().Pods("default").List(ctx, metav1.ListOptions{})
-		fmt.Println("forbidden:", apierrors.IsForbidden(err))
-	}
-	_, _, err = apisim.ParseFault("refuse=403,verbs=list")
-	fmt.Println(err)
-	// Output:
-	// forbidden: true
-	// forbidden: false
-	// apisim: the fault "refuse=403,verbs=list": no field has the name "verbs": the fields are verb, resource, namespace, name, host, user-agent, page, skip, times, nth, probability
-}

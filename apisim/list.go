@@ -204,7 +204,8 @@ func (x *exchange) continued(l listRequest) (*objectTree, position, error) {
 	return objects, from, nil
 }
 
-// pageOf returns the selected objects from a position on, at most limit of them; 0 or less is no limit.
+// pageOf returns the selected objects from a position on, at most limit of them; 0 or less is no
+// limit.
 func pageOf(objects *objectTree, from position, selected objectSelection, limit int64) listPage {
 	page := listPage{meta: metav1.ListMeta{ResourceVersion: versionString(from.Version)}}
 	if selected.shards != nil {

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -50,79 +49,29 @@ func (m Match) Nth(n int) Match {
 	return m
 }
 
-// String returns the match in the form that [ParseFault] parses, such as
-// "verb=list,resource=pods,nth=2", with its Query in addition.
+// String returns the fields that are set, as in "verb=list,resource=pods,nth=2".
 func (m Match) String() string {
 	nth := 0
 	if m.Times == 1 {
 		nth, m.Skip, m.Times = m.Skip+1, 0, 0
 	}
 	var parts []string
-	for _, f := range m.fields(&nth) {
-		if value := reflect.ValueOf(f.value).Elem(); !value.IsZero() {
-			parts = append(parts, fmt.Sprint(f.name, "=", value))
+	for _, f := range []struct {
+		name  string
+		value any
+	}{
+		{"verb", m.Verb}, {"resource", m.Resource}, {"namespace", m.Namespace}, {"name", m.Name},
+		{"host", m.Host}, {"user-agent", m.UserAgent}, {"page", m.Page}, {"skip", m.Skip},
+		{"times", m.Times}, {"nth", nth}, {"probability", m.Probability},
+	} {
+		if !reflect.ValueOf(f.value).IsZero() {
+			parts = append(parts, fmt.Sprint(f.name, "=", f.value))
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(m.Query)) {
 		parts = append(parts, "query="+key+"="+m.Query[key])
 	}
 	return cmp.Or(strings.Join(parts, ","), "any request")
-}
-
-// matchField is a field of a match that has a form as text.
-type matchField struct {
-	name  string
-	value any // a pointer to a string, an int or a float64
-}
-
-// fields returns the fields that have a form as text. nth stands for Skip and Times, see Nth.
-func (m *Match) fields(nth *int) []matchField {
-	return []matchField{
-		{"verb", &m.Verb}, {"resource", &m.Resource}, {"namespace", &m.Namespace}, {"name", &m.Name},
-		{"host", &m.Host}, {"user-agent", &m.UserAgent}, {"page", &m.Page}, {"skip", &m.Skip},
-		{"times", &m.Times}, {"nth", nth}, {"probability", &m.Probability},
-	}
-}
-
-// parseField parses a field.
-func (m *Match) parseField(text string) error {
-	key, value, _ := strings.Cut(text, "=")
-	nth := 0
-	var names []string
-	for _, f := range m.fields(&nth) {
-		if names = append(names, f.name); f.name == key {
-			if err := f.parse(value); err != nil {
-				return err
-			}
-			if nth > 0 {
-				*m = m.Nth(nth)
-			}
-			return nil
-		}
-	}
-	return fmt.Errorf("no field has the name %q: the fields are %s", key, strings.Join(names, ", "))
-}
-
-func (f matchField) parse(text string) (err error) {
-	switch value := f.value.(type) {
-	case *string:
-		*value = text
-		switch {
-		case text == "":
-			return fmt.Errorf("%s has no value: write %[1]s=VALUE", f.name)
-		case f.name == "verb" && !slices.Contains(Verbs(), text):
-			return fmt.Errorf("there is no verb %q: the verbs are %s", text, strings.Join(Verbs(), ", "))
-		}
-	case *int:
-		if *value, err = strconv.Atoi(text); err != nil || *value < 1 {
-			return fmt.Errorf("%s is %q: give a number of 1 or more", f.name, text)
-		}
-	case *float64:
-		if *value, err = strconv.ParseFloat(text, 64); err != nil || !(*value > 0 && *value <= 1) {
-			return fmt.Errorf("the %s is %q: give a number over 0, up to 1", f.name, text)
-		}
-	}
-	return nil
 }
 
 // Verbs returns the verbs of requests to resources, as matches and rules name them.

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/tidings-go/tidings/internal/builtin"
+	"github.com/tidings-go/tidings/internal/engine/builtin"
 )
 
 // Resource describes a resource that is not built in, for [Server.Register].

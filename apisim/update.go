@@ -72,8 +72,8 @@ func (s *Server) replaceLocked(r *resource, before, given object, o writeOptions
 	return after, nil
 }
 
-// withTimesOf returns an object with the times that field managers have in an earlier state, if only these
-// differ: as in kube-apiserver, they are no change.
+// withTimesOf returns an object with the times that field managers have in an earlier state, if
+// only these differ: as in kube-apiserver, they are no change.
 func withTimesOf(after, before object) object {
 	earlier, managers := before.GetManagedFields(), slices.Clone(after.GetManagedFields())
 	if len(managers) == 0 || len(managers) != len(earlier) {

@@ -11,8 +11,8 @@ import (
 	"github.com/tidings-go/tidings/bench/internal/stack"
 )
 
-// BenchmarkShards is one of several replicas, which holds the objects of its share of the slots: the
-// first list, and updates of all objects. The server sends all of them, as one without
+// BenchmarkShards is one of several replicas, which holds the objects of its share of the slots:
+// the first list, and updates of all objects. The server sends all of them, as one without
 // ShardedListAndWatch does.
 func BenchmarkShards(b *testing.B) {
 	start := server.Spec{

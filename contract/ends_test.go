@@ -243,8 +243,8 @@ func TestNumbersAtTheirEnds(t *testing.T) {
 	}
 }
 
-// follow runs an informer of config maps for an hour: it has to hold the first one, and a later one,
-// unless it waits for longer.
+// follow runs an informer of config maps for an hour: it has to hold the first one, and a later
+// one, unless it waits for longer.
 func (b *bubble) follow(fo tidings.FactoryOptions, ho tidings.HandlerOptions, mayWait bool) error {
 	b.Helper()
 	if b.server == nil {
@@ -324,8 +324,8 @@ func (b *bubble) run(d time.Duration, run func(ctx context.Context) error) {
 	}
 }
 
-// refused turns a panic of a test's helper, which has no error to return, into one.
-func refused(f func()) (err error) {
+// panicOf turns a panic of a test's helper, which has no error to return, into one.
+func panicOf(f func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)

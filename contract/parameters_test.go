@@ -27,7 +27,7 @@ func fault(f func(n int64) apisim.Fault) func(b *bubble, n int64) error {
 	return func(b *bubble, n int64) error {
 		b.must(b.start(apisim.Options{}))
 		var made apisim.Fault
-		if err := refused(func() { made = f(n) }); err != nil {
+		if err := panicOf(func() { made = f(n) }); err != nil {
 			return err
 		}
 		b.server.Inject(apisim.Match{Resource: "configmaps", Times: 2}, made)
@@ -91,7 +91,7 @@ var parameters = map[string]func(b *bubble, n int64) error{
 	"apisim.Instance.SetLag(lag)": func(b *bubble, n int64) error {
 		b.must(b.start(apisim.Options{}))
 		instance := b.server.AddInstance()
-		if err := refused(func() { instance.SetLag(time.Duration(n)) }); err != nil {
+		if err := panicOf(func() { instance.SetLag(time.Duration(n)) }); err != nil {
 			return err
 		}
 		return b.follow(tidings.FactoryOptions{}, tidings.HandlerOptions{}, false)
@@ -148,7 +148,7 @@ var parameters = map[string]func(b *bubble, n int64) error{
 func useNth(b *bubble, n int64) error {
 	b.must(b.start(apisim.Options{}))
 	var match apisim.Match
-	if err := refused(func() { match = apisim.Match{Resource: "configmaps"}.Nth(int(n)) }); err != nil {
+	if err := panicOf(func() { match = apisim.Match{Resource: "configmaps"}.Nth(int(n)) }); err != nil {
 		return err
 	}
 	b.server.Inject(match, apisim.Delay(time.Second))

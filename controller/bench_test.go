@@ -6,21 +6,26 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/guard"
 )
 
 // BenchmarkC12_Event measures an event of an object that others have changed, while its key is
 // queued and a number of other objects are watched.
 func BenchmarkC12_Event(b *testing.B) {
-	for _, watched := range []int{0, maxWatched} {
+	for _, watched := range []int{0, 32} {
 		b.Run(fmt.Sprint(watched, " watched"), func(b *testing.B) {
 			r := newTestRun(b, 1000)
-			f := r.c.all()[0]
+			f := r.c.informers.Primary()
 			for i := range watched {
-				id := objectID{0, fmt.Sprintf("a/y%03d", i)}
-				for range watchedAfter {
-					r.rewrites.ended(id.key, time.Now(), false, []ownWrite{{objectID: id}})
+				w := guard.Write{
+					Resource:  schema.GroupResource{Resource: "configmaps"},
+					Namespace: "a", Name: fmt.Sprintf("y%03d", i),
+				}
+				for range 2 {
+					r.fights.CallEnded("a/"+w.Name, time.Now(), false, []guard.Write{w})
 				}
 			}
 			var events []tidings.Event[*corev1.ConfigMap]
@@ -33,7 +38,7 @@ func BenchmarkC12_Event(b *testing.B) {
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				r.changed(f, events[i%len(events)])
+				r.intake.changed(f, events[i%len(events)])
 			}
 		})
 	}

@@ -4,18 +4,23 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"runtime/debug"
-	"runtime/pprof"
 	"slices"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/entries"
+	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/source"
 )
 
 var (
@@ -25,150 +30,103 @@ var (
 	errTimeout = fmt.Errorf("the call took longer than Options.Timeout: %w", context.DeadlineExceeded)
 )
 
-// calling is a key that is with a worker. It keeps the changes that lead to another call until
-// the call has ended: only then is it known which of them the call itself made.
-type calling struct {
-	run any             // that of the worker
-	ctx context.Context // of the call
-	// In a group: the entry of the object, the beginning of the call, and what ends its context.
-	slot  int
-	began time.Time
-	abort context.CancelCauseFunc
+// call is the call of the function for a key that is with a worker: begin, make, conclude.
+type call[T tidings.Object] struct {
+	r            *run[T]
+	item         queue.Item[why]
+	entries.Call // Entry is the slot, or barrier.NoSlot; a group needs the rest
+	inbox
 
-	mu      sync.Mutex // guards the rest
-	changes []change
-	over    bool
+	request Request[T]
+	lister  tidings.Lister[T] // the state of the primary that the call reads
+	loops   bool              // only own writes have led to it
+	lag     time.Duration
 
-	// For the worker: the lag of the call, and whether only own writes have led to it.
-	lag   time.Duration
-	loops bool
+	began   time.Time
+	ctx     context.Context     // of the function
+	end     context.CancelFunc  // of ctx; nil without Options.Timeout
+	endSpan func(Result, error) // nil without a tracer
+	guarded *guard.Call         // nil without a guard
+	result  Result
+	err     error
 }
 
-// maxChanges bounds the changes that are kept. With more of them, some own writes may not be
-// recognised.
-const maxChanges = 32
-
-// keep takes a change of a run. It reports false if it is not that of the worker, if the call is
-// over, or if there are too many.
-func (c *calling) keep(run any, ch change) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.run != run || c.over || len(c.changes) > maxChanges {
-		return false
-	}
-	c.changes = append(c.changes, ch)
-	return true
-}
-
-// end ends the call, and returns the changes that have come. record takes the writes of the call: a
-// change that keep refuses because the call is over finds them recorded.
-func (c *calling) end(record func(came []change)) (changes []change) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	changes, c.changes, c.over = c.changes, nil, true
-	record(changes)
-	return changes
-}
-
-// work calls the function for one key after the other.
-func (r *run[T]) work(n int) {
-	pprof.SetGoroutineLabels(r.calls)
-	var reasons []queue.Counted[why]
-	for {
-		item, ok := r.queue.Get(n, reasons[:0])
-		switch {
-		case ok:
-			r.c.waits.Observe(item.Waited)
-			reasons = item.Reasons
-			r.step(n, item)
-		case r.leaves(n):
-			return
-		}
-	}
-}
-
-// step handles an item. If the function ends the goroutine, another one goes on in its place.
-func (r *run[T]) step(n int, item queue.Item[why]) {
-	outcome := queue.Outcome{Result: queue.Retry}
-	returned := false
-	defer func() {
-		if err := r.queue.Done(item, outcome); err != nil {
-			r.c.o.Logger.Error("the queue is out of step", "key", item.Key, "error", err)
-		}
-		if !returned {
-			r.callGroup.Go(func() { r.work(n) })
-		}
-	}()
-	outcome = r.process(item)
-	returned = true
-}
-
-// process makes a call, if it may begin.
-func (r *run[T]) process(item queue.Item[why]) queue.Outcome {
-	current := &calling{run: r, ctx: r.calls, slot: noSlot}
-	if _, running := r.c.callings.LoadOrStore(item.Key, current); running {
+// handle makes the call of a key that a worker has taken, if it may begin.
+func (r *run[T]) handle(item queue.Item[why]) (outcome queue.Outcome) {
+	c := &call[T]{r: r, item: item, err: errGoexit}
+	c.Entry, c.Context = barrier.NoSlot, r.calls
+	if _, running := r.c.inCall.LoadOrStore(item.Key, c); running {
 		return queue.Outcome{Result: queue.Park} // a call of an earlier run has not returned yet
 	}
-	defer func() {
-		r.addAll(item.Key, current.end(func([]change) {}))
-		r.c.callings.Delete(item.Key)
-		if r.ctx.Err() != nil {
-			r.c.wake(item.Key)
-		}
-	}()
-	if r.ctx.Err() != nil || r.isHeldUp(item.Key) || r.isTermOver() {
-		return queue.Outcome{Result: queue.Park}
+	defer c.release()
+	outcome, begun := c.begin()
+	if begun {
+		defer func() { outcome = c.conclude() }() // also if the function ends the goroutine
+		c.make()
 	}
-	if t := r.c.slots.Load(); t != nil {
-		if begun, otherwise := r.enter(item.Key, current); !begun {
-			return otherwise
-		}
-		defer t.end(current)
-	}
-	parked, unshown := r.barrier.hold(item.Key)
-	if parked {
-		return queue.Outcome{Result: queue.Park}
-	}
-	return r.processObject(item, unshown, current)
+	return outcome
 }
 
-// processObject finds the object that a call is for, and makes the call.
-func (r *run[T]) processObject(item queue.Item[why], unshown bool, current *calling) queue.Outcome {
-	lister := r.c.primary.Lister()
-	object, next := r.lives.begin(item.Key, func() (T, bool) {
-		lister = lister.Frozen()
-		object, err := lister.Get(item.Key)
-		return object, err == nil && r.isIn(current.slot, object)
+// begin finds out whether the call may begin, and for which object. Otherwise it returns the
+// outcome.
+func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
+	r, key := c.r, c.item.Key
+	if r.ctx.Err() != nil || r.gate.IsClosed(key) || r.isTermOver() {
+		return queue.Outcome{Result: queue.Park}, false
+	}
+	if r.slots != nil {
+		if begun, otherwise := r.slots.enter(key, &c.Call); !begun {
+			return otherwise, false
+		}
+	}
+	parked, unshown := r.barrier.Hold(key)
+	if parked {
+		return queue.Outcome{Result: queue.Park}, false
+	}
+	object, next := r.incarnations.Begin(key, func() (T, bool) {
+		c.lister = r.c.primary.Lister().Frozen()
+		object, err := c.lister.Get(key)
+		return object, err == nil && (r.slots == nil || r.slots.isIn(c.Entry, object))
 	})
-	request := Request[T]{
-		Key: item.Key, Object: object, Failures: item.Failures, Waited: item.Waited,
-		Gone: next == theEnd, Unshown: unshown, MoreReasons: item.MoreReasons,
+	c.request = Request[T]{
+		Key: key, Object: object, Failures: c.item.Failures, Waited: c.item.Waited,
+		Gone: next == incarnation.Ended, Unshown: unshown, MoreReasons: c.item.MoreReasons,
 	}
 	switch next {
-	case nothing:
-		r.writes.take(item.Key)
+	case incarnation.Nothing:
+		r.intake.writes.take(key)
 		r.c.succeeded.send()
-		return queue.Outcome{}
-	case laterEnd:
-		return queue.Outcome{Result: queue.Park}
-	case theEnd:
-		left, err := r.hasLeft(current.ctx, object)
-		if err != nil {
-			return r.outcome(item, Result{}, err)
+		return queue.Outcome{}, false
+	case incarnation.EndPending:
+		return queue.Outcome{Result: queue.Park}, false
+	case incarnation.Ended:
+		if c.request.Left, c.err = c.hasLeft(object); c.err != nil {
+			return c.outcome(), false
 		}
-		request.Left = left
+		c.err = errGoexit
 	}
-	request.Reasons = r.reasons(item.Reasons)
-	if current.loops = isLoop(request); current.loops {
+	c.request.Reasons = c.reasons()
+	if c.loops = isLoop(c.request); c.loops {
 		r.c.count(func(h *Health) { h.Loops++ })
 	}
-	current.lag = r.lagOf(item.Key, item.Failures)
-	return r.call(item, request, lister, current)
+	c.lag = c.measureLag()
+	return outcome, true
 }
 
-// isTermOver reports whether the term is closed. The run may not have ended with it yet: the
-// process may have stood still.
-func (r *run[T]) isTermOver() bool { return r.term != nil && r.term.Err() != nil }
+// hasLeft reports whether an object that the informer deleted still exists: it has left the
+// selection, or its namespace is no longer one of the informer's.
+func (c *call[T]) hasLeft(last metav1.Object) (bool, error) {
+	primary := c.r.c.informers.Primary()
+	if _, held := primary.Reached(last.GetNamespace()); !held {
+		return true, nil
+	}
+	if !primary.Selects() {
+		return false, nil
+	}
+	ctx, cancel := context.WithTimeout(c.Context, barrier.AskAfter)
+	defer cancel()
+	return c.r.c.o.Guard.Exists(ctx, primary.GVR(), last)
+}
 
 // isLoop reports whether only writes of this controller have led to a call.
 func isLoop[T tidings.Object](r Request[T]) bool {
@@ -176,106 +134,37 @@ func isLoop[T tidings.Object](r Request[T]) bool {
 	return len(r.Reasons) > 0 && r.MoreReasons == 0 && !slices.ContainsFunc(r.Reasons, foreign)
 }
 
-// reasons returns the reasons of an item as the function receives them.
-func (r *run[T]) reasons(whys []queue.Counted[why]) []Reason {
-	reasons := make([]Reason, len(whys))
-	followers := r.c.all()
-	for i, w := range whys {
-		reasons[i] = Reason{
-			Cause: w.Reason.cause, Object: w.Reason.key, Own: w.Reason.own, Count: w.Count,
-		}
-		reasons[i].Manager = textOf(w.Reason.manager)
-		if w.Reason.key == "" {
-			continue
-		}
-		for _, f := range followers {
-			if f.number == w.Reason.informer {
-				reasons[i].Informer = f.Name()
-			}
-		}
+// measureLag returns the time from the sending of the first own write that has led to the call
+// until now, when it begins. It is 0 without such a write. The delay after an error is no lag.
+func (c *call[T]) measureLag() time.Duration {
+	sent, ok := c.r.intake.writes.take(c.item.Key)
+	if !ok || c.item.Failures > 0 {
+		return 0
 	}
-	return reasons
+	lag := max(c.r.barrier.Now()-sent, 0)
+	c.r.c.callLag.Observe(lag)
+	return lag
 }
 
-// call makes a call.
-func (r *run[T]) call(
-	item queue.Item[why], request Request[T], primary tidings.Lister[T], current *calling,
-) (outcome queue.Outcome) {
-	t := r.c.slots.Load()
-	if t != nil {
-		t.note(current.slot, nil)
+// make calls the function.
+func (c *call[T]) make() {
+	r := c.r
+	if r.slots != nil {
+		r.slots.Note(c.Entry, nil)
 	}
-	ctx, endSpan := r.startSpan(current.ctx, request)
-	cancel := context.CancelFunc(func() {})
+	c.ctx, c.endSpan = c.startSpan()
 	if d := r.c.o.Timeout; d > 0 {
-		ctx, cancel = context.WithTimeoutCause(ctx, d, errTimeout)
+		c.ctx, c.end = context.WithTimeoutCause(c.ctx, d, errTimeout)
 	}
-	ctx = context.WithValue(ctx, readsKey{}, &reads{
-		primary: r.c.primary, lister: primary, follows: r.c.follows,
+	c.ctx = context.WithValue(c.ctx, readsKey{}, &reads{
+		primary: r.c.primary, lister: c.lister, follows: r.c.informers.Has,
 	})
-	var guarded *guard.Call
 	if g := r.c.o.Guard; g != nil {
-		ctx, guarded = g.Begin(ctx, r.term)
-		guarded.Name = r.c.o.Name + " " + item.Key
+		c.ctx, c.guarded = g.Begin(c.ctx, r.term)
+		c.guarded.Name = r.c.o.Name + " " + c.item.Key
 	}
-	began := time.Now()
-	var result Result
-	err := errGoexit
-	defer func() { // also if the function ends the goroutine
-		if context.Cause(ctx) == errTimeout {
-			r.c.count(func(h *Health) { h.Timeouts++ })
-		}
-		cancel()
-		endSpan(result, err)
-		took := time.Since(began)
-		r.c.durations.Observe(took)
-		r.c.count(func(h *Health) {
-			h.Calls++
-			h.LongestCall.Duration = max(h.LongestCall.Duration, took)
-		})
-		r.c.calls.add(callOf(request, began, took, current.lag, result, err))
-		var writes []guard.Write
-		if guarded != nil {
-			writes = guarded.End()
-		}
-		if t != nil {
-			t.note(current.slot, writes)
-		}
-		r.noteWrites(item.Key, began, current.loops, writes)
-		r.addAll(item.Key, current.end(func(came []change) {
-			r.barrier.record(item.Key, current.slot, writes, came, r.c.all)
-		}))
-		outcome = r.outcome(item, result, err)
-		switch {
-		case err == nil:
-			r.succeeded(request, result)
-		case request.Gone && isTerminal(err):
-			r.endLife(request.Key) // no change of the object can come
-		}
-	}()
-	result, err = r.invoke(ctx, request)
-	return outcome
-}
-
-// succeeded records a call without an error.
-func (r *run[T]) succeeded(request Request[T], result Result) {
-	r.c.panicked.Delete(request.Key)
-	switch {
-	case !request.Gone:
-		r.lives.succeeded(request.Key, request.Object.GetResourceVersion())
-	case result.RequeueAfter == 0:
-		r.endLife(request.Key)
-	}
-	r.c.succeeded.send()
-}
-
-// endLife ends the life of an object that is gone. Another one of its key has its first call then.
-func (r *run[T]) endLife(key string) {
-	r.lives.over(key)
-	_, err := r.c.primary.Lister().Get(key)
-	if err == nil && r.isServed(key) {
-		r.queue.Add(key, queue.Ask[why]{Reason: why{cause: Added}})
-	}
+	c.began = time.Now()
+	c.result, c.err = c.invoke()
 }
 
 // maxFrames is the number of frames by which stacks are compared.
@@ -283,60 +172,251 @@ const maxFrames = 32
 
 // invoke calls the function. A panic is an error. Its stack is logged if the last panic of the key
 // had another one.
-func (r *run[T]) invoke(ctx context.Context, request Request[T]) (result Result, err error) {
+func (c *call[T]) invoke() (result Result, err error) {
+	of := c.r.c
 	defer func() {
 		value := recover()
 		if value == nil {
 			return
 		}
-		r.c.count(func(h *Health) { h.Panics++ })
+		of.count(func(h *Health) { h.Panics++ })
 		stack := string(debug.Stack())
-		if r.c.o.CrashOnPanic {
+		if of.o.CrashOnPanic {
 			panic(fmt.Sprintf("controller %q: the call of %q panicked: %v\n%s",
-				r.c.o.Name, request.Key, value, stack))
+				of.o.Name, c.item.Key, value, stack))
 		}
 		var at [maxFrames]uintptr
 		runtime.Callers(1, at[:])
-		if last, _ := r.c.panicked.Swap(request.Key, at); last != at {
-			r.c.o.Logger.Error("a call panicked", "key", request.Key, "panic", fmt.Sprint(value),
+		if last, _ := of.panicked.Swap(c.item.Key, at); last != at {
+			of.o.Logger.Error("a call panicked", "key", c.item.Key, "panic", fmt.Sprint(value),
 				"stack", stack)
 		}
 		err = fmt.Errorf("the call panicked: %v", value)
 	}()
-	return r.c.reconcile(ctx, request)
+	return of.reconcile(c.ctx, c.request)
 }
 
-// outcome returns the queue's outcome for the result and the error of a call.
-func (r *run[T]) outcome(item queue.Item[why], result Result, err error) queue.Outcome {
-	if err == nil {
-		r.c.count(func(h *Health) {
-			if result.RequeueAfter > 0 {
+// conclude has the effects of a call that has ended, in this order:
+//
+//  1. Its context and its span end, and it is measured and listed.
+//  2. The guard ends it: its writes are complete. Those without an answer are noted for its entry,
+//     which is not given away before they are.
+//  3. Its writes are searched for fights, and given to the barrier, which finds the events that
+//     they made among those of the inbox. Events that come from now on find the writes in the
+//     barrier.
+//  4. The changes of the inbox are queued, before the worker is done with the key: they lead to
+//     another call.
+//  5. Its result is counted, and an error is logged.
+//  6. The object is reconciled, or forgotten after its end, which may queue a later object of the
+//     key.
+func (c *call[T]) conclude() queue.Outcome {
+	r, key := c.r, c.item.Key
+	if context.Cause(c.ctx) == errTimeout {
+		r.c.count(func(h *Health) { h.Timeouts++ })
+	}
+	if c.end != nil {
+		c.end()
+	}
+	if c.endSpan != nil {
+		c.endSpan(c.result, c.err)
+	}
+	c.measure(time.Since(c.began))
+
+	var writes []guard.Write
+	if c.guarded != nil {
+		writes = c.guarded.End()
+	}
+	if r.slots != nil {
+		r.slots.Note(c.Entry, writes)
+	}
+
+	r.fights.CallEnded(key, c.began, c.loops, writes)
+	changes := c.close(func(came []*barrier.Event) {
+		r.barrier.Record(key, c.Entry, writes, came, r.c.informers.All)
+	}, len(writes) > 0)
+	for i := range changes {
+		r.intake.add(key, &changes[i])
+	}
+
+	outcome := c.outcome()
+	switch {
+	case c.err == nil:
+		c.succeed()
+	case c.request.Gone && isTerminal(c.err):
+		c.endIncarnation() // no change of the object can come
+	}
+	return outcome
+}
+
+// measure counts and lists the call.
+func (c *call[T]) measure(took time.Duration) {
+	c.r.c.durations.Observe(took)
+	c.r.c.count(func(h *Health) {
+		h.Calls++
+		h.LongestCall.Duration = max(h.LongestCall.Duration, took)
+	})
+	c.r.c.calls.add(callOf(c.request, c.began, took, c.lag, c.result, c.err))
+}
+
+// succeed records a call without an error.
+func (c *call[T]) succeed() {
+	c.r.c.panicked.Delete(c.item.Key)
+	switch {
+	case !c.request.Gone:
+		c.r.incarnations.Succeeded(c.item.Key, c.request.Object.GetResourceVersion())
+	case c.result.RequeueAfter == 0:
+		c.endIncarnation()
+	}
+	c.r.c.succeeded.send()
+}
+
+// endIncarnation forgets an object that is gone. A later one of its key has its first call then.
+func (c *call[T]) endIncarnation() {
+	key := c.item.Key
+	c.r.incarnations.End(key)
+	_, err := c.r.c.primary.Lister().Get(key)
+	if err == nil && c.r.isServed(key) {
+		c.r.queue.Add(key, queue.Ask[why]{Reason: why{cause: Added}})
+	}
+}
+
+// release gives the key up: changes that come from now on queue it. If the run is over, the present
+// run may have parked the key.
+func (c *call[T]) release() {
+	if c.Abort != nil {
+		c.r.slots.End(&c.Call)
+	}
+	for _, ch := range c.close(nil, false) {
+		c.r.intake.add(c.item.Key, &ch)
+	}
+	c.r.c.inCall.Delete(c.item.Key)
+	if c.r.ctx.Err() != nil {
+		c.r.c.wake(c.item.Key)
+	}
+}
+
+// maxChanges bounds the changes of an inbox. With more of them, some own writes may not be
+// recognised.
+const maxChanges = 32
+
+// inbox keeps the changes that lead to another call of a key until its call has ended: only then it
+// is known which of them the call itself made.
+type inbox struct {
+	mu      sync.Mutex // guards the rest
+	changes []change
+	closed  bool
+}
+
+// keep takes a change. It reports false if the call is over, if there are too many, or if the
+// worker is of an earlier run.
+func (c *call[T]) keep(in *intake[T], ch *change) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.r.intake != in || c.closed || len(c.changes) > maxChanges {
+		return false
+	}
+	c.changes = append(c.changes, *ch)
+	return true
+}
+
+// close ends the call for the inbox, and returns the changes that have come. record takes the
+// writes of the call, if there are any: a change that keep refuses because the inbox is closed
+// finds them recorded.
+func (b *inbox) close(record func(came []*barrier.Event), writes bool) (changes []change) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	changes, b.changes, b.closed = b.changes, nil, true
+	if !writes {
+		return changes
+	}
+	came := make([]*barrier.Event, len(changes))
+	for i := range changes {
+		came[i] = &changes[i].Event
+	}
+	record(came)
+	return changes
+}
+
+// reasons returns the reasons of the call as the function receives them.
+func (c *call[T]) reasons() []Reason {
+	reasons := make([]Reason, len(c.item.Reasons))
+	for i, w := range c.item.Reasons {
+		reasons[i] = Reason{
+			Cause: w.Reason.cause, Object: w.Reason.key, Own: w.Reason.own, Count: w.Count,
+		}
+		reasons[i].Manager = textOf(w.Reason.manager)
+		if w.Reason.key != "" {
+			reasons[i].Informer = c.r.c.informers.NameOf(w.Reason.informer)
+		}
+	}
+	return reasons
+}
+
+// outcome counts the result and the error of the call, and returns what the queue does with the
+// key.
+func (c *call[T]) outcome() queue.Outcome {
+	of := c.r.c
+	if c.err == nil {
+		of.count(func(h *Health) {
+			if c.result.RequeueAfter > 0 {
 				h.Requeues++
 			} else {
 				h.Succeeded++
 			}
 		})
-		return queue.Outcome{After: max(result.RequeueAfter, 0)}
+		return queue.Outcome{After: max(c.result.RequeueAfter, 0)}
 	}
-	r.c.count(func(h *Health) {
+	of.count(func(h *Health) {
 		h.Errors++
-		h.LastError, h.LastErrorOf, h.LastErrorAt = err.Error(), item.Key, time.Now()
+		h.LastError, h.LastErrorOf, h.LastErrorAt = c.err.Error(), c.item.Key, time.Now()
 	})
-	attrs := []any{"key", item.Key, "failures", item.Failures + 1, "error", err}
+	attrs := []any{"key", c.item.Key, "failures", c.item.Failures + 1, "error", c.err}
 	switch {
-	case isTerminal(err):
-		r.c.count(func(h *Health) { h.Terminal++ })
-		if more, ok := r.c.terminals.Allow(); ok {
-			r.c.o.Logger.Error("a call failed, and waits for a change", append(attrs, more...)...)
+	case isTerminal(c.err):
+		of.count(func(h *Health) { h.Terminal++ })
+		if more, ok := of.terminals.Allow(); ok {
+			of.o.Logger.Error("a call failed, and waits for a change", append(attrs, more...)...)
 		}
 		return queue.Outcome{Result: queue.Fail}
-	case apierrors.IsConflict(err) || r.calls.Err() != nil:
-		r.c.o.Logger.Debug("a call is tried again", attrs...)
+	case apierrors.IsConflict(c.err) || c.r.calls.Err() != nil:
+		of.o.Logger.Debug("a call is tried again", attrs...)
 	default:
-		if more, ok := r.c.retries.Allow(); ok {
-			r.c.o.Logger.Warn("a call failed, and is tried again", append(attrs, more...)...)
+		if more, ok := of.retries.Allow(); ok {
+			of.o.Logger.Warn("a call failed, and is tried again", append(attrs, more...)...)
 		}
 	}
-	r.c.count(func(h *Health) { h.Retries++ })
-	return retryOf(err)
+	of.count(func(h *Health) { h.Retries++ })
+	return retryOf(c.err)
+}
+
+// startSpan starts the span of a call, if there is a tracer that does not panic. The function end
+// ends it.
+func (c *call[T]) startSpan() (traced context.Context, end func(Result, error)) {
+	r, ctx, request, tracer := c.r, c.Context, &c.request, c.r.c.o.Tracer
+	if tracer == nil {
+		return ctx, nil
+	}
+	reasons := make([]string, len(request.Reasons))
+	for i, reason := range request.Reasons {
+		reasons[i] = reason.String()
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			r.panicked("Tracer", request.Key, value)
+			traced, end = ctx, nil
+		}
+	}()
+	traced, span := tracer.Start(ctx, "reconcile "+r.c.o.Name,
+		slog.String("controller", r.c.o.Name), slog.String("key", request.Key),
+		slog.Any("reasons", reasons), slog.Int("moreReasons", request.MoreReasons),
+		slog.Int("failures", request.Failures), slog.Duration("waited", request.Waited),
+		slog.Bool("gone", request.Gone))
+	return traced, func(result Result, err error) {
+		defer func() {
+			if value := recover(); value != nil {
+				r.panicked("Tracer", request.Key, value)
+			}
+		}()
+		span.End(source.Bound(err), slog.Duration("requeueAfter", result.RequeueAfter))
+	}
 }

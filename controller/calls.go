@@ -17,11 +17,10 @@ type Call struct {
 	Took  metav1.Duration `json:"took"`
 	// Waited is the time for which the key was queued before the call.
 	Waited metav1.Duration `json:"waited,omitzero"`
-	// Lag is the time from the sending of the first own write that led to the call to the
-	// beginning of the call. It is 0 without such a write, and for a call after an error.
+	// Lag is the time from the sending of the first own write that led to the call to the beginning of
+	// the call. It is 0 without such a write, and for a call after an error.
 	Lag metav1.Duration `json:"lag,omitzero"`
-	// Reasons are the reasons of the call, up to eight different ones. MoreReasons counts the
-	// others.
+	// Reasons are the reasons of the call, up to eight different ones. MoreReasons counts the others.
 	Reasons     []Reason `json:"reasons,omitempty"`
 	MoreReasons int      `json:"moreReasons,omitzero"`
 	// Failures is the number of failures of the key in a row before the call.
@@ -47,8 +46,8 @@ func callOf[T tidings.Object](
 	return c
 }
 
-// keptCalls is the number of calls that a controller keeps, and the number of failed calls that
-// it keeps besides.
+// keptCalls is the number of calls that a controller keeps, and the number of failed calls that it
+// keeps besides.
 const keptCalls = 1000
 
 // callLog holds the last calls, and the last failed calls.

@@ -4,15 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
-	"github.com/tidings-go/tidings/internal/histogram"
-	"github.com/tidings-go/tidings/internal/lograte"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/entries"
+	"github.com/tidings-go/tidings/internal/see/histogram"
+	"github.com/tidings-go/tidings/internal/see/lograte"
 )
 
 // Errors of this package. Returned errors wrap them.
@@ -25,50 +27,47 @@ var (
 	ErrCallsRunning = errors.New("calls are still running")
 )
 
-// Term is a time during which a controller may write. An election or a membership of a group
-// gives it.
+// Term is a time during which a controller may write. An election or a membership of a group gives
+// it.
 type Term = guard.Term
 
-// Controller calls a function for the keys of the objects of type T, when they or their
-// secondaries change. Use [New]. Its methods may be called from any goroutine.
+// Controller calls a function for the keys of the objects of type T, when they or their secondaries
+// change. Use [New]. Its methods may be called from any goroutine.
 type Controller[T tidings.Object] struct {
 	o         Options[T]
 	reconcile Func[T]
 	primary   *tidings.Informer[T]
 	succeeded broadcast
-	barrier   *barrier[T]
-	slots     atomic.Pointer[entries] // nil without a group
-	running   atomic.Pointer[run[T]]  // nil without a run; written under mu
-	// callings has the *calling of each key that is with a worker. A worker may be of an earlier
-	// run, if its call did not return in time.
-	callings sync.Map
-	// panicked has the stack of the last panic by key. A successful call removes the stack of its
-	// key.
+	barrier   *barrier.Barrier
+	member    atomic.Pointer[controllerMember[T]] // nil without a group
+	running   atomic.Pointer[run[T]]              // nil without a run; written under mu
+	// inCall has the *call of each key that is with a worker. A worker may be of an earlier run, if
+	// its call did not return in time.
+	inCall sync.Map
+	// panicked has the stack of the last panic by key. A successful call removes the stack of its key.
 	panicked sync.Map
-	// The limiters of the log lines about calls that fail, and about writes that the server
-	// cannot be asked about.
+	// The limiters of the log lines about calls that fail, and about writes that the server cannot be
+	// asked about.
 	retries, terminals, unasked lograte.Limiter
 
 	calls     callLog
-	followers atomic.Pointer[[]*follower[T]] // the first is the primary; the slice is not modified
+	informers caches.Set // changed under mu
 
 	// waits measures the waits of keys in the queue, durations the durations of calls. callLag
-	// measures the time from the sending of an own write to the beginning of the call that it led
-	// to.
+	// measures the time from the sending of an own write to the beginning of the call that it led to.
 	waits, durations, callLag histogram.Histogram
 
 	figuresMu sync.Mutex // guards figures and added
-	figures   Health     // the counters; Added is that of the keys queued at the end of a run
+	figures   Health     // the counters; Added counts the keys queued at the end of a run
 	added     uint64     // the largest Health.Added that was returned
 
-	mu      sync.Mutex // guards the rest, and changes of followers
-	numbers uint32     // the number of the next follower
+	mu      sync.Mutex // guards the rest
 	workers int
 	last    error // the error of the last run; nil while one runs
 }
 
-// New returns a controller of the objects of an informer. It does nothing before Run. The
-// informers of the controller must be of the same server as o.Guard.
+// New returns a controller of the objects of an informer. It does nothing before Run. The informers
+// of the controller must be of the same server as o.Guard.
 func New[T tidings.Object](
 	primary *tidings.Informer[T], o Options[T], reconcile Func[T],
 ) (*Controller[T], error) {
@@ -84,7 +83,7 @@ func New[T tidings.Object](
 	case reconcile == nil:
 		return fail(errors.New("the function is nil"))
 	}
-	f, err := newFollower[T](primary)
+	f, err := caches.New(primary)
 	if err != nil {
 		return fail(err)
 	}
@@ -93,17 +92,17 @@ func New[T tidings.Object](
 	}
 	o = o.withDefaults()
 	c := &Controller[T]{
-		o: o, reconcile: reconcile, primary: primary, workers: o.Workers, barrier: newBarrier[T](),
+		o: o, reconcile: reconcile, primary: primary, workers: o.Workers, barrier: barrier.New(),
 	}
-	c.followers.Store(new([]*follower[T]))
-	f.subscribe = func(r *run[T]) (*tidings.Registration, error) {
-		return addHandler(primary, r, f, func(e tidings.Event[T]) { r.changed(f, e) })
+	f.Subscribe = func() (*tidings.Registration, error) {
+		r := c.running.Load()
+		return addHandler(primary, &c.o, f, func(e tidings.Event[T]) { r.intake.changed(f, e) })
 	}
 	if err := c.follow(f); err != nil {
 		return fail(err)
 	}
 	if o.Slots != nil {
-		c.slots.Store(&entries{group: o.Slots, whole: noSlot})
+		c.member.Store(&controllerMember[T]{newShare(o.Slots, entries.Divided), c})
 	}
 	for _, s := range o.Secondaries {
 		if err := c.AddSecondary(s); err != nil {
@@ -111,20 +110,36 @@ func New[T tidings.Object](
 		}
 	}
 	if o.Slots != nil {
-		o.Slots.add(c)
+		o.Slots.add(c.member.Load())
 	}
 	return c, nil
 }
 
-// stopsWithin returns the longest that RunTerm takes to return once its context has ended.
 func (c *Controller[T]) stopsWithin() time.Duration { return 2*c.o.StopGrace + 10*time.Second }
+
+func (c *Controller[T]) hasSlots() bool { return c.o.Slots != nil }
+
+func (c *Controller[T]) leaveSlots() {
+	if c.o.Slots != nil {
+		c.o.Slots.remove(c.member.Load())
+	}
+}
+
+func (c *Controller[T]) lead(group *Slots, number int) member {
+	m := &controllerMember[T]{newShare(group, number), c}
+	c.member.Store(m)
+	return m
+}
+
+// errTerm is the error of a run under the term of an election.
+var errTerm = errors.New("a controller with Options.Slots has the terms of its group: " +
+	"run it without an election, on each replica")
 
 // Name returns the name of the controller.
 func (c *Controller[T]) Name() string { return c.o.Name }
 
-// AddSecondary adds a secondary. If the controller runs, every key is called once when the
-// informer of the secondary is synced. Make the secondary Optional if the server may not serve
-// the type.
+// AddSecondary adds a secondary. If the controller runs, every key is called once when the informer
+// of the secondary is synced. Make the secondary Optional if the server may not serve the type.
 func (c *Controller[T]) AddSecondary(s Secondary[T]) error {
 	f, err := c.openSecondary(s)
 	if err != nil {
@@ -136,7 +151,7 @@ func (c *Controller[T]) AddSecondary(s Secondary[T]) error {
 	return nil
 }
 
-func (c *Controller[T]) openSecondary(s Secondary[T]) (*follower[T], error) {
+func (c *Controller[T]) openSecondary(s Secondary[T]) (*caches.Informer, error) {
 	if s.open == nil {
 		return nil, errors.New("the secondary is empty: make it with Owns, References, Maps or Reads")
 	}
@@ -147,15 +162,15 @@ func (c *Controller[T]) openSecondary(s Secondary[T]) (*follower[T], error) {
 	if err := c.o.Slots.checkSecondary(f); err != nil {
 		return nil, err
 	}
-	f.optional = s.optional
+	f.Optional = s.optional
 	if s.failures != nil {
-		f.failures = s.failures
+		f.Failures = s.failures
 	}
 	return f, c.follow(f)
 }
 
-// follow adds a follower.
-func (c *Controller[T]) follow(f *follower[T]) error {
+// follow adds an informer.
+func (c *Controller[T]) follow(f *caches.Informer) error {
 	server := f.Server()
 	if g := c.o.Guard; g != nil && server != "" && server != g.Host() {
 		return fmt.Errorf("informer %s follows the server %s, and the guard is for %s: "+
@@ -163,12 +178,9 @@ func (c *Controller[T]) follow(f *follower[T]) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	f.number = c.numbers
-	c.numbers++
-	followers := append(slices.Clone(*c.followers.Load()), f)
-	c.followers.Store(&followers)
-	if t := c.slots.Load(); t != nil {
-		t.group.prolong(f)
+	c.informers.Add(f)
+	if m := c.member.Load(); m != nil {
+		m.group.prolong(f)
 	}
 	return nil
 }
@@ -179,22 +191,14 @@ func (c *Controller[T]) follow(f *follower[T]) error {
 func (c *Controller[T]) RemoveSecondary(informer any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	followers := *c.followers.Load()
-	kept := slices.DeleteFunc(slices.Clone(followers), func(f *follower[T]) bool {
-		return f.number > 0 && f.informer == informer
-	})
-	if len(kept) == len(followers) {
+	removed := c.informers.Remove(informer)
+	if len(removed) == 0 {
 		return fmt.Errorf("controller %q has no secondary with that informer", c.o.Name)
 	}
-	c.followers.Store(&kept)
-	for _, f := range followers {
-		if slices.Contains(kept, f) {
-			continue
-		}
-		f.remove()
-		wake := c.barrier.forget(f)
+	for _, f := range removed {
+		wake := c.barrier.Forget(f)
 		if r := c.running.Load(); r != nil {
-			r.unfollow(f)
+			r.handlers.remove(f)
 			r.wake(wake)
 		}
 	}
@@ -220,24 +224,24 @@ func (c *Controller[T]) SetWorkers(n int) error {
 	defer c.mu.Unlock()
 	c.workers = n
 	if r := c.running.Load(); r != nil {
-		r.setWorkers(n)
+		r.workers.set(n)
 	}
 	return nil
 }
 
-// Run calls the function until ctx ends. It begins when the informers are synced, with a call
-// for each key. When ctx ends, no more calls begin; those that run have Options.StopGrace, then
-// their contexts end with [ErrStopping], and after as long again Run returns ErrCallsRunning
-// with their keys. Run returns an error that is tidings.ErrStopped when an informer stops, and
-// may be called again after it has returned.
+// Run calls the function until ctx ends. It begins when the informers are synced, with a call for
+// each key. When ctx ends, no more calls begin; those that run have Options.StopGrace, then their
+// contexts end with [ErrStopping], and after as long again Run returns ErrCallsRunning with their
+// keys. Run returns an error that is tidings.ErrStopped when an informer stops, and may be called
+// again after it has returned.
 //
 // With Options.Slots, calls begin when this process is a member of the group and serves slots. The
 // end of ctx makes the process leave the group. Until it has, calls and the informers of the
 // controller go on, and then Run returns, with the error of the group if it has none of its own.
 func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, nil) }
 
-// RunTerm is Run within a term: it also ends with the term. Then the contexts of calls end at
-// once, and the guard refuses their writes.
+// RunTerm is Run within a term: it ends with the term too. Then the contexts of calls end at once,
+// and the guard refuses their writes.
 //
 // If the term has the method HandOver of an election's term, calls begin when the caches have
 // reached the versions that the last holder left. If it has a method Reached(map[string]string),
@@ -246,12 +250,12 @@ func (c *Controller[T]) Run(ctx context.Context) error { return c.RunTerm(ctx, n
 func (c *Controller[T]) RunTerm(ctx context.Context, term Term) error {
 	var err error
 	switch {
-	case c.slots.Load() == nil:
+	case c.member.Load() == nil:
 		err = c.runTerm(ctx, term)
 	case term != nil:
 		err = errTerm
 	default:
-		err = c.runSlots(ctx)
+		err = c.member.Load().runMemberships(ctx)
 	}
 	if err != nil {
 		return fmt.Errorf("controller %q: %w", c.o.Name, err)
@@ -268,22 +272,16 @@ func (c *Controller[T]) runTerm(ctx context.Context, term Term) error {
 	return err
 }
 
-// all returns the followers. The slice must not be modified.
-func (c *Controller[T]) all() []*follower[T] { return *c.followers.Load() }
-
-// follows reports whether an informer is the primary's or a secondary's.
-func (c *Controller[T]) follows(informer any) bool {
-	return slices.ContainsFunc(c.all(), func(f *follower[T]) bool { return f.informer == informer })
-}
-
 func (c *Controller[T]) begin(ctx context.Context, term Term) (*run[T], error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.running.Load() != nil {
 		return nil, ErrRunning
 	}
-	c.barrier.restart()
-	c.restartEntries()
+	c.barrier.Restart()
+	if m := c.member.Load(); m != nil {
+		m.restart()
+	}
 	r := newRun(ctx, c, term)
 	c.running.Store(r)
 	c.last = nil
@@ -297,13 +295,8 @@ func (c *Controller[T]) end(err error) {
 	c.count(func(h *Health) { h.Added += dropped })
 	c.running.Store(nil)
 	c.last = err
-	c.restartEntries()
-}
-
-// restartEntries is called at the beginning and at the end of a run.
-func (c *Controller[T]) restartEntries() {
-	if t := c.slots.Load(); t != nil {
-		t.restart()
+	if m := c.member.Load(); m != nil {
+		m.restart()
 	}
 }
 

@@ -2,13 +2,12 @@ package controller
 
 import (
 	"fmt"
-	"maps"
 	"math"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/health"
 )
@@ -40,9 +39,9 @@ type Health struct {
 	// Options.Slots also a membership of the group.
 	WaitingFor []string `json:"waitingFor,omitempty"`
 	Workers    int      `json:"workers"`
-	// Slots are the slots for whose keys calls are made, with ranges, if Options.Slots is set. They lack
-	// a slot for a moment while it moves. SlotsExpected are the slots that are served once the caches
-	// have reached the versions of their last owners. Healthy: no slot is expected for long.
+	// Slots are the slots for whose keys calls are made, with ranges, if Options.Slots is set. They
+	// lack a slot for a moment while it moves. SlotsExpected are the slots that are served once the
+	// caches have reached the versions of their last owners. Healthy: no slot is expected for long.
 	Slots         string `json:"slots,omitempty"`
 	SlotsExpected string `json:"slotsExpected,omitempty"`
 	// Queued is the number of queued keys by band. Healthy: falling back to 0.
@@ -62,28 +61,27 @@ type Health struct {
 	Running      []Running       `json:"running,omitempty"`
 	RunningCalls int             `json:"runningCalls"`
 	RunningFor   metav1.Duration `json:"runningFor,omitzero"`
-	// HungFor is the time for which no call has begun or ended, because all workers are in one, if a key
-	// waits; else 0. With Options.Slots it stays from ten minutes on until a call ends.
+	// HungFor is the time for which no call has begun or ended, because all workers are in one, if a
+	// key waits; else 0. With Options.Slots it stays from ten minutes on until a call ends.
 	HungFor metav1.Duration `json:"hungFor,omitzero"`
-	// Parked are up to ten keys that are held back until the caches show their writes, the
-	// longest first. ParkedKeys is the number of all such keys.
+	// Parked are up to ten keys that are held back until the caches show their writes, the longest
+	// first. ParkedKeys is the number of all such keys.
 	Parked     []Parked `json:"parked,omitempty"`
 	ParkedKeys int      `json:"parkedKeys,omitempty"`
 	// Calls counts the calls, Errors the calls that failed, and Panics the calls that panicked.
 	Calls  uint64 `json:"calls"`
 	Errors uint64 `json:"errors,omitempty"`
 	Panics uint64 `json:"panics,omitempty"`
-	// Succeeded counts the calls without an error and without RequeueAfter, Requeues the calls
-	// without an error and with RequeueAfter. Retries counts the errors after which the key is
-	// tried again, Terminal the other errors. Timeouts counts the calls that took longer than
-	// Options.Timeout.
+	// Succeeded counts the calls without an error and without RequeueAfter, Requeues the calls without
+	// an error and with RequeueAfter. Retries counts the errors after which the key is tried again,
+	// Terminal the other errors. Timeouts counts the calls that took longer than Options.Timeout.
 	Succeeded uint64 `json:"succeeded,omitempty"`
 	Requeues  uint64 `json:"requeues,omitempty"`
 	Retries   uint64 `json:"retries,omitempty"`
 	Terminal  uint64 `json:"terminal,omitempty"`
 	Timeouts  uint64 `json:"timeouts,omitempty"`
-	// Added counts the keys that were queued, each time, and Waits measures the time until a
-	// worker took them. Durations measures the durations of calls.
+	// Added counts the keys that were queued, each time, and Waits measures the time until a worker
+	// took them. Durations measures the durations of calls.
 	Added     uint64           `json:"added,omitempty"`
 	Waits     health.Durations `json:"waits,omitzero"`
 	Durations health.Durations `json:"durations,omitzero"`
@@ -92,15 +90,15 @@ type Health struct {
 	Lag health.Durations `json:"lag,omitzero"`
 	// Informers are the informers that the controller follows, the one of its objects first.
 	Informers []FollowedInformer `json:"informers,omitempty"`
-	// AwaitedWrites is the number of own writes that the caches do not show. Healthy: falling back
-	// to 0.
+	// AwaitedWrites is the number of own writes that the caches do not show. Healthy: falling back to
+	// 0.
 	AwaitedWrites int `json:"awaitedWrites,omitempty"`
 	// Loops counts the calls whose only reasons were own writes. Healthy: few of Calls.
 	Loops uint64 `json:"loops,omitempty"`
 	// Fights are the objects with fields that this controller and others change in turn. Looping are
-	// the objects with fields that calls change again and again because of their own writes. There
-	// are at most 32 of both, the oldest first. See docs/controllers.md for their beginning and end.
-	// They need Options.Guard. Healthy: both are empty.
+	// the objects with fields that calls change again and again because of their own writes. There are
+	// at most 32 of both, the oldest first. See docs/controllers.md for their beginning and end. They
+	// need Options.Guard. Healthy: both are empty.
 	Fights  []Rewrite `json:"fights,omitempty"`
 	Looping []Rewrite `json:"looping,omitempty"`
 	// LongestCall is the duration of the longest call.
@@ -142,8 +140,8 @@ type Running struct {
 type Parked struct {
 	Key   string    `json:"key"`
 	Since time.Time `json:"since"`
-	// Informer is the informer whose cache is behind. Object and Version are those of the write;
-	// Version is empty for a delete and for a write without an answer.
+	// Informer is the informer whose cache is behind. Object and Version are the key and version of
+	// the write; Version is empty for a delete and for a write without an answer.
 	Informer string `json:"informer"`
 	Object   string `json:"object"`
 	Version  string `json:"version,omitempty"`
@@ -156,10 +154,31 @@ type Parked struct {
 // FollowedInformer is an informer that a controller follows.
 type FollowedInformer struct {
 	Name string `json:"name"`
-	// Lag measures the time from the sending of an own write until the cache of the informer held
-	// it. A write that shows when its call ends, and whose event has led to no call of its key,
-	// counts up to that end.
+	// Lag measures the time from the sending of an own write until the cache of the informer held it.
+	// A write that shows when its call ends, and whose event has led to no call of its key, counts up
+	// to that end.
 	Lag health.Durations `json:"lag,omitzero"`
+}
+
+// Rewrite is an object with fields that are written again and again.
+type Rewrite struct {
+	// Key is the key whose calls write the object, Informer the informer that holds it, and Object its
+	// key there.
+	Key      string `json:"key"`
+	Informer string `json:"informer"`
+	Object   string `json:"object"`
+	// Fields are up to ten paths of the fields, as in spec.replicas; of a Secret only their first
+	// parts. A creation or deletion is "(the object)".
+	Fields []string `json:"fields"`
+	// Manager is the field manager of the calls' writes. Other is the field manager of the others'
+	// writes; a loop has none. Both are empty if the cache has no managed fields of the object.
+	Manager string `json:"manager,omitzero"`
+	Other   string `json:"other,omitzero"`
+	// Times is the number of changes by others of a field that a call had written. In a loop, it is
+	// the number of calls that own writes led to and that changed the field again.
+	Times int       `json:"times"`
+	Since time.Time `json:"since"`
+	Last  time.Time `json:"last"`
 }
 
 // MappingFailure is the panic of a function of Maps or References, or of Options: Ignore, Flow,
@@ -190,22 +209,23 @@ func (c *Controller[T]) Health() Health {
 	r := c.running.Load()
 	h.Name, h.State, h.Workers, h.Ended = c.o.Name, StateStopped, c.workers, errorText(c.last)
 	c.mu.Unlock()
-	isStandby := c.isStandby()
-	if t := c.slots.Load(); t != nil {
-		if runs, _, _ := t.state(); runs && r == nil {
+	m := c.member.Load()
+	isStandby := m.isStandby()
+	if m != nil {
+		if runs, _, _ := m.state(); runs && r == nil {
 			h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
 		}
-		if served, opened, shut := t.sets(); t.whole == noSlot {
+		if served, opened, shut := m.Sets(); m.Whole == entries.Divided {
 			h.Slots, h.SlotsExpected = opened.Minus(shut).String(), served.Minus(opened).String()
 		}
 	}
 	h.Waits, h.Durations, h.Lag = c.waits.Durations(), c.durations.Durations(), c.callLag.Durations()
-	h.AwaitedWrites = c.barrier.awaitedWrites()
-	for _, f := range c.all() {
-		h.Informers = append(h.Informers, FollowedInformer{f.Name(), f.lag.Durations()})
-		if failed := f.failures.last.Load(); failed != nil {
+	h.AwaitedWrites = c.barrier.Open()
+	for _, f := range c.informers.All() {
+		h.Informers = append(h.Informers, FollowedInformer{f.Name(), f.Lag.Durations()})
+		if failed := f.Failures.Last(); failed != nil {
 			h.Mappings = append(h.Mappings, MappingFailure{
-				Informer: f.Name(), Object: failed.object, At: failed.at, Error: failed.Error(),
+				Informer: f.Name(), Object: failed.Object, At: failed.At, Error: failed.Error(),
 			})
 		}
 	}
@@ -229,9 +249,9 @@ func (r *run[T]) describe(h *Health) {
 	if r.waitingFor != nil {
 		h.WaitingFor = r.waitingFor()
 	}
-	started, ending, isHung := r.started, r.ending, r.surveyed.hung
+	started, ending := r.started, r.ending
 	r.mu.Unlock()
-	all, stale := r.namesHolding()
+	all, stale := r.gate.Names()
 	switch {
 	case ending:
 		h.State = StateStopping
@@ -248,7 +268,7 @@ func (r *run[T]) describe(h *Health) {
 		h.Flows = append(h.Flows, Flow(f))
 	}
 	calls := r.queue.Keys(queue.Running, math.MaxInt)
-	h.HungFor.Duration = r.hungFor(s, calls, isHung)
+	h.HungFor.Duration = r.workers.hungFor(s, calls, r.slots.last().hung)
 	for _, k := range calls {
 		h.RunningFor.Duration += k.For
 		if len(h.Running) < listed {
@@ -256,22 +276,22 @@ func (r *run[T]) describe(h *Health) {
 		}
 	}
 	h.WaitingBecause = h.whyWaiting(s.Limited)
-	h.Parked = r.barrier.describe(r.queue.Keys(queue.Parked, listed))
-	h.Fights, h.Looping = r.rewritten()
-}
-
-// hungFor returns the time for which no call has begun or ended because all workers are in one, if a key waits,
-// or if the run was hung at the last look: the keys that waited may have gone to others. The calls are sorted,
-// the longest first.
-func (r *run[T]) hungFor(s queue.Stats, calls []queue.KeyStats, isHung bool) time.Duration {
-	if s.Oldest == "" && !isHung || len(calls) == 0 || len(calls) < r.workers {
-		return 0
+	for _, k := range r.queue.Keys(queue.Parked, listed) {
+		if held, ok := r.barrier.Held(k.Key); ok {
+			h.Parked = append(h.Parked, Parked(held))
+		}
 	}
-	return calls[len(calls)-1].For
+	fights, loops := r.fights.List()
+	for _, f := range fights {
+		h.Fights = append(h.Fights, Rewrite(f))
+	}
+	for _, l := range loops {
+		h.Looping = append(h.Looping, Rewrite(l))
+	}
 }
 
-// whyWaiting returns the reason why no worker has taken the oldest key. limited says that the calls of its
-// flow leave a worker to others.
+// whyWaiting returns the reason why no worker has taken the oldest key. limited says that the calls
+// of its flow leave a worker to others.
 func (h *Health) whyWaiting(limited bool) string {
 	switch {
 	case h.Oldest == "":
@@ -286,19 +306,6 @@ func (h *Health) whyWaiting(limited bool) string {
 		return "the calls of its flow leave one worker to the keys of others"
 	}
 	return "a worker is about to take it"
-}
-
-// namesHolding returns the names of the informers that hold up calls, with the namespace of these if that is
-// not all, and whether all calls are held up.
-func (r *run[T]) namesHolding() (all bool, names []string) {
-	holding := r.holding()
-	if name := holding[""]; name != "" {
-		return true, []string{name}
-	}
-	for _, namespace := range slices.Sorted(maps.Keys(holding)) {
-		names = append(names, holding[namespace]+" in namespace "+namespace)
-	}
-	return len(names) > 0 && len(names) == len(r.c.all()[0].namespaces()), names
 }
 
 func bandsOf(s queue.Stats) Bands {

@@ -3,10 +3,8 @@ package controller
 import (
 	"context"
 	"fmt"
-	"maps"
 	"os"
 	"runtime"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,8 +17,11 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
-	"github.com/tidings-go/tidings/internal/logtable"
+	"github.com/tidings-go/tidings/internal/test/logtable"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -28,60 +29,6 @@ func objectOf(name, uid, version string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "a", Name: name, UID: types.UID(uid), ResourceVersion: version,
 	}}
-}
-
-// TestC06_Lives: the object and the kind of the next call, by the states that the cache and the
-// handler have received.
-func TestC06_Lives(t *testing.T) {
-	deleted := func(uid string) tidings.Event[*corev1.ConfigMap] {
-		return tidings.Event[*corev1.ConfigMap]{Type: tidings.Deleted, Old: objectOf("x", uid, "2")}
-	}
-	replaced := func(before, after string) tidings.Event[*corev1.ConfigMap] {
-		return tidings.Event[*corev1.ConfigMap]{
-			Type: tidings.Updated, Old: objectOf("x", before, "2"), New: objectOf("x", after, "3"),
-		}
-	}
-	for name, o := range map[string]struct {
-		called []string // the UID of an earlier call
-		events []tidings.Event[*corev1.ConfigMap]
-		cached []string // the UID of the cached object
-		want   next
-	}{
-		"there was and is nothing":         {nil, nil, nil, nothing},
-		"the first call":                   {nil, nil, []string{"1"}, theState},
-		"another call":                     {[]string{"1"}, nil, []string{"1"}, theState},
-		"the handler is behind":            {[]string{"1"}, nil, nil, laterEnd},
-		"a replacement is yet to come":     {[]string{"1"}, nil, []string{"2"}, laterEnd},
-		"deleted":                          {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, nil, theEnd},
-		"deleted and made anew":            {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, []string{"2"}, theEnd},
-		"replaced":                         {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "2")}, []string{"2"}, theEnd},
-		"replaced twice":                   {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "2"), replaced("2", "3")}, []string{"3"}, theEnd},
-		"another one was deleted":          {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("2")}, []string{"1"}, theState},
-		"it left the selection, and came":  {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("1")}, []string{"1"}, theState},
-		"without UIDs, deleted":            {[]string{""}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, nil, theEnd},
-		"without UIDs, made anew":          {[]string{""}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, []string{""}, theEnd},
-		"a UID that is not known, there":   {[]string{"1"}, nil, []string{""}, theState},
-		"a UID that is not known, deleted": {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{deleted("")}, nil, theEnd},
-		"a UID that is not known, changed": {[]string{"1"}, []tidings.Event[*corev1.ConfigMap]{replaced("1", "")}, []string{""}, theState},
-		"without UIDs, there":              {[]string{""}, nil, []string{""}, theState},
-	} {
-		l := newLives[*corev1.ConfigMap]()
-		for _, uid := range o.called {
-			l.begin("a/x", func() (*corev1.ConfigMap, bool) { return objectOf("x", uid, "1"), true })
-		}
-		for _, e := range o.events {
-			l.changed("a/x", e)
-		}
-		_, got := l.begin("a/x", func() (*corev1.ConfigMap, bool) {
-			if o.cached == nil {
-				return nil, false
-			}
-			return objectOf("x", o.cached[0], "3"), true
-		})
-		if got != o.want {
-			t.Errorf("%s: %v, want %v", name, got, o.want)
-		}
-	}
 }
 
 // memorySource lists objects, and its watch sends no events.
@@ -139,10 +86,10 @@ func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.all()[0].resolve(t.Context()); err != nil {
+	if _, err := c.informers.Primary().Resolved(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c.all()[0].admitted.Store(true)
+	c.informers.Primary().Admitted.Store(true)
 	return r
 }
 
@@ -150,56 +97,16 @@ func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
 // leads to a call afterwards.
 func TestC12_AnEventWhileItsCallEnds(t *testing.T) {
 	r := newTestRun(t, 1)
-	ch := change{objectID: objectID{0, "a/x0"}, version: "2", why: why{key: "a/x0", cause: Updated}}
-	r.noteEvent(&ch)
-	r.barrier.record("a/x0", noSlot, []guard.Write{{
+	ch := change{Event: barrier.Event{State: caches.State{ObjectID: caches.ObjectID{Key: "a/x0"}, Version: "2"}}, why: why{key: "a/x0", cause: Updated}}
+	r.intake.findWriter(&ch)
+	r.barrier.Record("a/x0", barrier.NoSlot, []guard.Write{{
 		Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
 		UID: types.UID(fmt.Sprintf("%036d", 0)), Version: "2", Sent: time.Now(),
-	}}, nil, r.c.all)
-	r.add("a/x0", &ch)
+	}}, nil, r.c.informers.All)
+	r.intake.addServed("a/x0", &ch)
 	item, ok := r.queue.Get(0, nil)
 	if !ok || len(item.Reasons) != 1 || !item.Reasons[0].Reason.own {
 		t.Errorf("the reasons of the call are %+v", item.Reasons)
-	}
-}
-
-// TestC03_TheBarrierForgets held keys, and own writes whose events do not come.
-func TestC03_TheBarrierForgets(t *testing.T) {
-	r := newTestRun(t, 1)
-	b := r.barrier
-	write := func(version string, gone bool) guard.Write {
-		return guard.Write{
-			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
-			UID: types.UID(fmt.Sprintf("%036d", 0)), Version: version, Gone: gone, Sent: time.Now(),
-		}
-	}
-	id := objectID{0, "a/x0"}
-	b.record("a/x0", noSlot, []guard.Write{write("2", false), write("3", false), write("", true)}, nil, r.c.all)
-	if parked, _ := b.hold("a/x0"); !parked || len(b.asked) > 0 {
-		t.Errorf("hold: %v, %v", parked, b.asked)
-	}
-	if n := b.keys["a/x0"].open; n != 2 {
-		t.Errorf("%d writes are awaited, want the newest one and the delete", n)
-	}
-	for _, version := range []string{"2", "3"} {
-		ch := change{objectID: id, version: version}
-		if b.event(&ch); ch.writer != "a/x0" {
-			t.Errorf("version %s was written by %q", version, ch.writer)
-		}
-	}
-	ch := change{objectID: id, version: "2"}
-	if b.event(&ch); ch.writer != "" {
-		t.Errorf("an event was the echo of a write twice, of %q", ch.writer)
-	}
-	b.event(&change{objectID: id, version: "4", deleted: string(write("", true).UID)})
-	if wake := b.forget(r.c.all()[0]); !slices.Equal(wake, []string{"a/x0"}) {
-		t.Errorf("forget: %v are held back no more", wake)
-	}
-	if parked, _ := b.hold("a/x0"); parked {
-		t.Error("hold: it is parked")
-	}
-	if len(b.keys)+len(b.objects)+len(b.due) != 0 {
-		t.Errorf("left: %v %v %v", b.keys, b.objects, b.due)
 	}
 }
 
@@ -211,25 +118,27 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 		r := newTestRun(t, keys)
 		for i := range keys {
 			key := fmt.Sprint("a/x", i)
-			r.barrier.record(key, noSlot, []guard.Write{{
+			r.barrier.Record(key, barrier.NoSlot, []guard.Write{{
 				Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a",
 				Name: fmt.Sprint("x", i), Version: "2", Sent: time.Now(),
-			}}, nil, r.c.all)
+			}}, nil, r.c.informers.All)
 			r.queue.Add(key, queue.Ask[why]{})
 			item, _ := r.queue.Get(0, nil)
-			r.step(0, item)
+			r.workers.step(0, item)
 		}
 		for n := range 100 {
 			if st := r.queue.Stats(); st.Parked != keys {
 				t.Fatalf("after %d times: %d keys are parked, want %d", n, st.Parked, keys)
 			}
-			<-r.barrier.timer.C
-			if wake := r.barrier.overdue(); len(wake) > 0 || len(r.barrier.asked) != keys {
-				t.Errorf("overdue: wake %v, ask about %v", wake, r.barrier.asked)
+			<-r.barrier.Alarm()
+			if wake := r.barrier.CheckDue(); len(wake) > 0 {
+				t.Errorf("CheckDue: wake %v", wake)
 			}
 		}
 		for i := range keys {
-			r.barrier.event(&change{objectID: objectID{0, fmt.Sprint("a/x", i)}, version: "2"})
+			r.barrier.Event(&barrier.Event{State: caches.State{
+				ObjectID: caches.ObjectID{Key: fmt.Sprint("a/x", i)}, Version: "2",
+			}})
 		}
 	})
 }
@@ -238,8 +147,8 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 // leads to this line of docs/logs.md.
 func TestTheQueueIsOutOfStep(t *testing.T) {
 	r, lines := newTestRun(t, 1), logtable.New("controller")
-	r.c.o.Logger = lines.Logger().With("controller", "test")
-	r.step(0, queue.Item[why]{Key: "a/x0"})
+	r.workers.logger = lines.Logger().With("controller", "test")
+	r.workers.step(0, queue.Item[why]{Key: "a/x0"})
 	const line = "Error | `the queue is out of step` | `key`, `error`"
 	if kinds := lines.Kinds(); kinds[line] != 1 {
 		t.Errorf("the lines are %v", kinds)
@@ -250,68 +159,15 @@ func TestTheQueueIsOutOfStep(t *testing.T) {
 	}
 }
 
-// TestC03_AWriteWithoutAnEvent is forgotten after a minute.
-func TestC03_AWriteWithoutAnEvent(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newTestRun(t, 1)
-		b := r.barrier
-		b.record("a/x0", noSlot, []guard.Write{{
-			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
-			Version: "1", Sent: time.Now(),
-		}}, nil, r.c.all)
-		if parked, _ := b.hold("a/x0"); parked || len(b.keys) != 1 {
-			t.Errorf("parked %v, %d keys", parked, len(b.keys))
-		}
-		<-b.timer.C
-		b.overdue()
-		if len(b.keys)+len(b.objects)+len(b.due) != 0 {
-			t.Errorf("left: %v %v %v", b.keys, b.objects, b.due)
-		}
-	})
-}
-
-// TestC03_ATermSharesItsVersions lists what a term leaves: the versions of all its controllers and those of
-// the last term, unless the versions of one of them are not known.
-func TestC03_ATermSharesItsVersions(t *testing.T) {
-	first, second := map[string]string{"pods": "9", "secrets": "3"}, map[string]string{"pods": "10", "secrets": "2"}
-	for name, test := range map[string]struct {
-		left     map[string]string // nil: not known
-		runs     int               // of two controllers
-		versions []map[string]string
-		want     map[string]string
-	}{
-		"both":                               {runs: 2, versions: []map[string]string{first, second}, want: map[string]string{"pods": "10", "secrets": "3"}},
-		"one is not known":                   {runs: 2, versions: []map[string]string{first, nil, second}},
-		"both wrote nothing":                 {runs: 2, want: map[string]string{}},
-		"one did not run":                    {runs: 1, versions: []map[string]string{first}},
-		"one did not run after a known term": {left: second, runs: 1, versions: []map[string]string{first}, want: map[string]string{"pods": "10", "secrets": "3"}},
-		"none ran after a known term":        {left: second, want: second},
-		"none ran":                           {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			term := newReached(maps.Clone(test.left), test.left != nil, 2)
-			for range test.runs {
-				term.begins()
-			}
-			for _, versions := range test.versions {
-				term.Reached(versions)
-			}
-			if got := term.handOver(); (got == nil) != (test.want == nil) || !maps.Equal(got, test.want) {
-				t.Errorf("the term leaves %v, want %v", got, test.want)
-			}
-		})
-	}
-}
-
 // TestC01_AWorkerThatIsNeededAgain stays, though the queue has sent it away.
 func TestC01_AWorkerThatIsNeededAgain(t *testing.T) {
 	r := newTestRun(t, 1)
-	r.workers, r.alive[1] = 2, true
-	if r.leaves(1) || !r.alive[1] {
+	r.workers.n, r.workers.alive[1] = 2, true
+	if r.workers.leaves(1) || !r.workers.alive[1] {
 		t.Error("the worker left")
 	}
-	r.workers = 1
-	if !r.leaves(1) || r.alive[1] {
+	r.workers.n = 1
+	if !r.workers.leaves(1) || r.workers.alive[1] {
 		t.Error("the worker stayed")
 	}
 }
@@ -319,7 +175,7 @@ func TestC01_AWorkerThatIsNeededAgain(t *testing.T) {
 // BenchmarkC02_EmptyCall measures an event of an object, and a call that does nothing.
 func BenchmarkC02_EmptyCall(b *testing.B) {
 	r := newTestRun(b, 1000)
-	f := r.c.all()[0]
+	f := r.c.informers.Primary()
 	var reasons []queue.Counted[why]
 	var events []tidings.Event[*corev1.ConfigMap]
 	for _, object := range r.c.primary.Lister().All() {
@@ -328,10 +184,10 @@ func BenchmarkC02_EmptyCall(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		r.changed(f, events[i%len(events)])
+		r.intake.changed(f, events[i%len(events)])
 		item, _ := r.queue.Get(0, reasons[:0])
 		reasons = item.Reasons
-		r.step(0, item)
+		r.workers.step(0, item)
 	}
 }
 
@@ -341,41 +197,15 @@ func BenchmarkC02_Memory(b *testing.B) {
 	r := newTestRun(b, keys)
 	var before, after runtime.MemStats
 	for b.Loop() {
-		r.lives = newLives[*corev1.ConfigMap]()
+		r.incarnations = incarnation.New[*corev1.ConfigMap]()
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		for key, object := range r.c.primary.Lister().All() {
-			r.lives.begin(key, func() (*corev1.ConfigMap, bool) { return object, true })
-			r.lives.succeeded(key, object.ResourceVersion)
+			r.incarnations.Begin(key, func() (*corev1.ConfigMap, bool) { return object, true })
+			r.incarnations.Succeeded(key, object.ResourceVersion)
 		}
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 	}
 	b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/keys, "B/key")
-}
-
-// heldRun returns a run with a number of keys that are held back.
-func heldRun(tb testing.TB, keys int) *run[*corev1.ConfigMap] {
-	tb.Helper()
-	r := newTestRun(tb, keys)
-	for key, object := range r.c.primary.Lister().All() {
-		r.barrier.record(key, noSlot, []guard.Write{{
-			Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: object.Namespace,
-			Name: object.Name, UID: object.UID, Version: fmt.Sprint(1000 + keys), Sent: time.Now(),
-		}}, nil, r.c.all)
-		if parked, _ := r.barrier.hold(key); !parked {
-			tb.Fatalf("%s is not held back", key)
-		}
-	}
-	return r
-}
-
-// BenchmarkC03_Overdue measures one check of each of 40,000 keys that are held back. A check
-// comes every ten seconds.
-func BenchmarkC03_Overdue(b *testing.B) {
-	r := heldRun(b, 40_000)
-	for b.Loop() {
-		r.barrier.epoch = r.barrier.epoch.Add(-askAfter)
-		r.barrier.overdue()
-	}
 }

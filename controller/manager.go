@@ -14,15 +14,15 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/election"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/controller/internal/terms"
 )
 
 // Runner is run by a [Manager]. A [Controller] is one.
 type Runner interface {
 	// Name returns the name of the descriptor.
 	Name() string
-	// RunTerm runs until ctx or the term ends; the term is nil without an election. It is called
-	// again for the next term.
+	// RunTerm runs until ctx or the term ends; the term is nil without an election. It is called again
+	// for the next term.
 	RunTerm(ctx context.Context, t Term) error
 	// Health describes the controller.
 	Health() Health
@@ -35,48 +35,44 @@ type Descriptor struct {
 	Aliases []string
 	// DefaultOff leaves the controller out unless Names has its name.
 	DefaultOff bool
-	// Requires are the resources without which it cannot run. While the server does not serve one
-	// of them, the controller is skipped with a log line. It starts when they appear.
+	// Requires are the resources without which it cannot run. While the server does not serve one of
+	// them, the controller is skipped with a log line. It starts when they appear.
 	Requires []schema.GroupVersionResource
-	// New makes the controller and asks the factory for its informers. It is called once, before
-	// the controller runs for the first time.
+	// New makes the controller and asks the factory for its informers. It is called once, before the
+	// controller runs for the first time.
 	New func() (Runner, error)
 
 	made Runner // by AddController
 }
 
-// has reports whether a name is that of the controller, or an alias.
-func (d Descriptor) has(name string) bool {
-	return name == d.Name || slices.Contains(d.Aliases, name)
-}
-
-// ManagerOptions are the choices of a [Manager]. The zero value runs every controller, without
-// an election.
+// ManagerOptions are the choices of a [Manager]. The zero value runs every controller, without an
+// election.
 type ManagerOptions struct {
 	// Controllers selects the controllers to run; empty is "*".
 	Controllers Names
 	// Guard is the guard of the controllers. An Election needs it.
 	Guard *Guard
-	// Election makes the controllers run in one replica at a time. The caches of the others are
-	// warm. Nil is no election. Controllers with Options.Slots run on every replica: give them a
-	// manager without one.
+	// Election makes the controllers run in one replica at a time. The caches of the others are warm.
+	// Nil is no election. Controllers with Options.Slots run on every replica: give them a manager
+	// without one.
 	Election *Election
-	// Slots makes each controller run in one replica at a time too, but not all controllers in
-	// the same one: the members of a group share the controllers as they share slots.
-	// It needs a Guard. Controllers with Options.Slots run on every member, for its slots.
+	// Slots makes each controller run in one replica at a time too, but not all controllers in the
+	// same one: the members of a group share the controllers as they share slots. It needs a Guard.
+	// Controllers with Options.Slots run on every member, for its slots.
 	//
 	//	slots := controller.NewSlots(controller.ByNamespace)
-	//	manager, err := controller.NewManager(factory, controller.ManagerOptions{Guard: guard, Slots: slots})
+	//	manager, err := controller.NewManager(factory,
+	//		controller.ManagerOptions{Guard: guard, Slots: slots})
 	//	group, err := shard.Join(ctx, config, slots, shard.Options{Namespace: "ops", Name: "operator"})
 	//	err = manager.Run(ctx)
 	Slots *Slots
-	// OnStragglers is called when calls still run after their term was lost and StopGrace is
-	// over: their effects outside of Kubernetes cannot be stopped. Nil ends the process with a
-	// panic that names the calls.
+	// OnStragglers is called when calls still run after their term was lost and StopGrace is over:
+	// their effects outside of Kubernetes cannot be stopped. Nil ends the process with a panic that
+	// names the calls.
 	OnStragglers func(error)
-	// HungAfter makes /livez of [Manager.Handler] fail while a key of a controller waits whose workers have all
-	// been in a call for so long, so that the kubelet restarts the container. 0 is never. It is to be longer
-	// than the longest call.
+	// HungAfter makes /livez of [Manager.Handler] fail while a key of a controller waits whose workers
+	// have all been in a call for so long, so that the kubelet restarts the container. 0 is never. It
+	// is to be longer than the longest call.
 	HungAfter time.Duration
 	// Logger receives warnings and errors; nil is slog.Default().
 	Logger *slog.Logger
@@ -95,8 +91,8 @@ const leadGrace = time.Minute
 // requiresPeriod is the period of the checks whether a missing resource has appeared.
 const requiresPeriod = 15 * time.Second
 
-// Manager runs controllers on one factory, by name. Use [NewManager]. Its methods
-// may be called from any goroutine.
+// Manager runs controllers on one factory, by name. Use [NewManager]. Its methods may be called
+// from any goroutine.
 type Manager struct {
 	factory *tidings.Factory
 	o       ManagerOptions
@@ -129,11 +125,12 @@ type unit struct {
 // starts the factory.
 func NewManager(factory *tidings.Factory, o ManagerOptions) (*Manager, error) {
 	if factory == nil {
-		return nil, errors.New("controller: NewManager: the factory is nil: make one with tidings.NewFactory")
+		return nil, errors.New("controller: NewManager: the factory is nil: " +
+			"make one with tidings.NewFactory")
 	}
 	if o.HungAfter < 0 {
-		return nil, fmt.Errorf("controller: NewManager: ManagerOptions.HungAfter is %v: give a positive time, or 0 for never",
-			o.HungAfter)
+		return nil, fmt.Errorf("controller: NewManager: ManagerOptions.HungAfter is %v: "+
+			"give a positive time, or 0 for never", o.HungAfter)
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -143,11 +140,11 @@ func NewManager(factory *tidings.Factory, o ManagerOptions) (*Manager, error) {
 	case o.Election == nil && o.Slots == nil:
 		return m, nil
 	case o.Election != nil && o.Slots != nil:
-		return nil, errors.New("controller: NewManager: ManagerOptions has an Election and Slots: leave " +
-			"the Election out, as a group leads each controller singly")
+		return nil, errors.New("controller: NewManager: ManagerOptions has an Election and Slots: " +
+			"leave the Election out, as a group leads each controller singly")
 	case o.Guard == nil:
-		return nil, errors.New("controller: NewManager: an election, and Slots, need ManagerOptions.Guard, " +
-			"which keeps back what a replica writes after its term: make one with NewGuard")
+		return nil, errors.New("controller: NewManager: an election, and Slots, need " +
+			"ManagerOptions.Guard, which keeps back what a replica writes after its term: make one with NewGuard")
 	case o.Slots != nil:
 		if err := o.Slots.setManager(m); err != nil {
 			return nil, fmt.Errorf("controller: NewManager: %w", err)
@@ -205,10 +202,11 @@ func (m *Manager) AddController(c Runner) error {
 }
 
 // Run makes the controllers, starts the factory and runs the controllers until ctx ends. With an
-// election it runs them while this replica holds the Lease, and with Slots it runs each of them while
-// the group assigns it to this replica. With Slots, the end of ctx makes the process leave the group, and Run
-// goes on until it has. At the end, the calls end first, then the Lease is released, and then the informers stop, unless another
-// manager runs on the factory. It runs once. If a controller fails, the others are stopped and its error is returned.
+// election it runs them while this replica holds the Lease, and with Slots it runs each of them
+// while the group assigns it to this replica. With Slots, the end of ctx makes the process leave
+// the group, and Run goes on until it has. At the end, the calls end first, then the Lease is
+// released, and then the informers stop, unless another manager runs on the factory. It runs once.
+// If a controller fails, the others are stopped and its error is returned.
 func (m *Manager) Run(ctx context.Context) error {
 	err := m.claim(context.WithoutCancel(ctx))
 	if err == nil {
@@ -231,14 +229,14 @@ func (m *Manager) runSlots(ctx context.Context) error {
 
 func (m *Manager) run(ctx context.Context) error {
 	if m.elector != nil {
-		m.setTerm = m.o.Guard.AddDefaultTerm(noTerm{})
+		m.setTerm = m.o.Guard.AddDefaultTerm(terms.None{})
 	}
 	for _, u := range m.units {
 		if err := m.makeUnit(ctx, u); err != nil {
 			return err
 		}
 	}
-	release := inspect.Hold(m.factory)
+	release := m.factory.Inspect().Hold()
 	if err := m.factory.Start(m.informers); err != nil {
 		release()
 		if ctx.Err() != nil && errors.Is(err, tidings.ErrStopped) {
@@ -302,8 +300,8 @@ func (m *Manager) claim(informers context.Context) error {
 	}
 	for _, d := range m.descriptors {
 		isEnabled := func(other Descriptor) bool { return other.Name == d.Name }
-		if left, ok := d.made.(interface{ leaveSlots() }); ok && !slices.ContainsFunc(enabled, isEnabled) {
-			left.leaveSlots()
+		if c, ok := d.made.(managed); ok && !slices.ContainsFunc(enabled, isEnabled) {
+			c.leaveSlots()
 		}
 	}
 	return nil
@@ -311,9 +309,9 @@ func (m *Manager) claim(informers context.Context) error {
 
 // leadTerm runs the controllers for a term.
 func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
-	held := newHeldTerm(t, len(m.units))
-	m.setTerm(held) // of what calls write with another context
-	err := m.lead(ctx, held)
+	shared := terms.NewShared(t, len(m.units))
+	m.setTerm(shared) // of what calls write with another context
+	err := m.lead(ctx, shared)
 	if errors.Is(err, ErrCallsRunning) {
 		if t.Err() != nil {
 			m.stragglers(err)
@@ -323,7 +321,7 @@ func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
 	if t.Err() != nil && ctx.Err() != nil {
 		return nil // the term was lost: the elector waits for the next one
 	}
-	t.SetHandOver(held.handOver()) //nolint:errcheck // without versions the next holder asks the server
+	t.SetHandOver(shared.Left()) //nolint:errcheck // without versions the next holder asks the server
 	return err
 }
 
@@ -378,8 +376,8 @@ func (m *Manager) runUnit(ctx context.Context, u *unit, t Term) error {
 	if runner == nil {
 		return nil
 	}
-	if held, ok := t.(*heldTerm); ok {
-		held.begins()
+	if shared, ok := t.(*terms.Shared); ok {
+		shared.Begins()
 	}
 	m.o.Logger.Info("a controller starts", "controller", u.Name)
 	err := runner.RunTerm(ctx, t)

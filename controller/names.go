@@ -7,8 +7,8 @@ import (
 )
 
 // Names are the controllers of a manager to run, as kube-controller-manager takes them: "*" is
-// every controller that is on by default, "a" runs a, and "-a" does not. It is a value for
-// package flag and for pflag:
+// every controller that is on by default, "a" runs a, and "-a" does not. It is a value for package
+// flag and for pflag:
 //
 //	names := controller.Names{"*"}
 //	flag.Var(&names, "controllers", names.Usage())
@@ -25,8 +25,8 @@ func (n *Names) String() string {
 // wasSet stands behind the last name, within the capacity, once Set has replaced the default.
 const wasSet = "(set)"
 
-// Set replaces the names by those of a list with commas. Later calls append theirs, so that a flag can be
-// repeated, as kube-controller-manager's.
+// Set replaces the names by a list with commas. Later calls append their lists, so that a flag can
+// be repeated, as kube-controller-manager's.
 func (n *Names) Set(text string) error {
 	var names Names
 	if end := len(*n); cap(*n) > end && (*n)[:end+1][end] == wasSet {
@@ -49,8 +49,7 @@ func (n *Names) Usage() string {
 	return "controllers to run: * is all that are on by default, a runs a, -a does not run a"
 }
 
-// enabled returns the descriptors that the names select. A name that no descriptor has is an
-// error.
+// enabled returns the descriptors that the names select. A name that no descriptor has is an error.
 func (n Names) enabled(all []Descriptor) ([]Descriptor, error) {
 	known := func(name string) bool {
 		return slices.ContainsFunc(all, func(d Descriptor) bool { return d.has(name) })
@@ -92,4 +91,9 @@ func namesOf(all []Descriptor) string {
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
+}
+
+// has reports whether the controller has a name, or has it as an alias.
+func (d Descriptor) has(name string) bool {
+	return name == d.Name || slices.Contains(d.Aliases, name)
 }

@@ -6,10 +6,12 @@ import (
 	"log/slog"
 	"time"
 
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -17,24 +19,22 @@ import (
 type Options[T tidings.Object] struct {
 	// Name is the name of the controller in errors, logs, health and metrics.
 	Name string
-	// Workers is the number of calls that may run at once, up to 10,000; 0 is 1. A key has one call at a time.
-	// With several workers, the keys of one flow have all of them but one.
+	// Workers is the number of calls that may run at once, up to 10,000; 0 is 1. A key has one call at
+	// a time. With several workers, the keys of one flow have all of them but one.
 	Workers int
-	// Guard is the guard of the clients that the calls write with. Then a call begins only when
-	// the caches show the writes of the earlier calls of its key. Nil: calls may read stale
-	// caches.
+	// Guard is the guard of the clients that the calls write with. Then a call begins only when the
+	// caches show the writes of the earlier calls of its key. Nil: calls may read stale caches.
 	Guard *Guard
-	// Slots divides the objects among several processes, which together have one call per key at
-	// a time; nil does not divide them. It needs a Guard.
+	// Slots divides the objects among several processes, which together have one call per key at a
+	// time; nil does not divide them. It needs a Guard.
 	Slots *Slots
-	// Secondaries are the other informers that calls read, with the keys that their changes
-	// lead to.
+	// Secondaries are the other informers that calls read, with the keys that their changes lead to.
 	Secondaries []Secondary[T]
 	// Ignore reports whether an update of the object needs no call; nil ignores none. An update that
 	// begins or ends a deletion, or replaces the object, is never ignored.
 	Ignore func(old, new T) bool
-	// Flow returns the flow of a key. Flows take turns, so that a flow with many keys does not
-	// hold up the others. Nil is the namespace.
+	// Flow returns the flow of a key. Flows take turns, so that a flow with many keys does not hold up
+	// the others. Nil is the namespace.
 	Flow func(key string) string
 	// Timeout is the time after which the context of a call ends; 0 is no limit.
 	Timeout time.Duration
@@ -44,18 +44,18 @@ type Options[T tidings.Object] struct {
 	FirstDelay, MaxDelay time.Duration
 	// RateLimiter replaces these delays; nil keeps them.
 	RateLimiter workqueue.TypedRateLimiter[string]
-	// Resync is the period after which each key is called without a change, a millisecond or more;
-	// 0 is never.
+	// Resync is the period after which each key is called without a change, a millisecond or more; 0
+	// is never.
 	Resync time.Duration
-	// MaxStaleness holds calls back while an informer has received nothing from the server for
-	// longer; 0 never holds them back. Bookmarks come about once a minute. A namespace that an informer
+	// MaxStaleness holds calls back while an informer has received nothing from the server for longer;
+	// 0 never holds them back. Bookmarks come about once a minute. A namespace that an informer
 	// watches by itself, as the primary does, holds back the calls for its own keys alone.
 	MaxStaleness time.Duration
-	// StopGrace is the time that running calls have after the end of Run's context, before their
-	// own contexts end. After as long again, Run returns without them. 0 is 10 seconds.
+	// StopGrace is the time that running calls have after the end of Run's context, before their own
+	// contexts end. After as long again, Run returns without them. 0 is 10 seconds.
 	StopGrace time.Duration
-	// CrashOnPanic lets a panic in a call end the process. Without it, the panic is an error of
-	// that call.
+	// CrashOnPanic lets a panic in a call end the process. Without it, the panic is an error of that
+	// call.
 	CrashOnPanic bool
 	// Metrics makes the metrics of workqueue, with Name as the name of the queue; nil makes none.
 	Metrics workqueue.MetricsProvider
@@ -84,7 +84,8 @@ func (o Options[T]) check(primary inspect.Informer) error {
 	}
 	for name, d := range map[string]time.Duration{"MaxDelay": o.MaxDelay, "Resync": o.Resync} {
 		if d > 0 && d < leastPeriod {
-			return fmt.Errorf("%s is %v: use %v or more, or 0 for the default", "Options."+name, d, leastPeriod)
+			return fmt.Errorf("%s is %v: use %v or more, or 0 for the default",
+				"Options."+name, d, leastPeriod)
 		}
 	}
 	switch {
@@ -117,3 +118,12 @@ func (o Options[T]) withDefaults() Options[T] {
 	o.Logger = o.Logger.With("controller", o.Name)
 	return o
 }
+
+// Guard wraps the clients that controllers write with; package guard describes it.
+type Guard = guard.Guard
+
+// GuardOptions are the choices of a [Guard]. The zero value is ready.
+type GuardOptions = guard.Options
+
+// NewGuard returns a guard for the server that config names. It does not change config.
+func NewGuard(config *rest.Config, o GuardOptions) (*Guard, error) { return guard.New(config, o) }

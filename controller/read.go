@@ -20,10 +20,10 @@ type reads struct {
 	listers map[any]any // the frozen listers of the secondaries, by informer
 }
 
-// Read returns the lister with which a call reads the objects of one of its controller's
-// informers: all reads of a call come from one state of each informer, which shows the writes of
-// the earlier calls of its key. ctx is the context of the call. It panics for any other context,
-// and for an informer that is no secondary of the controller: calls do not wait for that one.
+// Read returns the lister with which a call reads the objects of one of its controller's informers:
+// all reads of a call come from one state of each informer, which shows the writes of the earlier
+// calls of its key. ctx is the context of the call. It panics for any other context, and for an
+// informer that is no secondary of the controller: calls do not wait for that one.
 func Read[S tidings.Object](ctx context.Context, informer *tidings.Informer[S]) tidings.Lister[S] {
 	r, ok := ctx.Value(readsKey{}).(*reads)
 	if !ok {

@@ -10,13 +10,13 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/queue"
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/source"
 )
 
 // Func brings the cluster closer to the desired state of an object. It returns nil when there is
-// nothing left to do at present. An error leads to another call, after a delay that doubles with each
-// error in a row; [Terminal] and [RetryAfter] change that. The objects of the request and of
+// nothing left to do at present. An error leads to another call, after a delay that doubles with
+// each error in a row; [Terminal] and [RetryAfter] change that. The objects of the request and of
 // the caches are shared and read-only.
 type Func[T tidings.Object] func(ctx context.Context, r Request[T]) (Result, error)
 
@@ -26,12 +26,11 @@ type Request[T tidings.Object] struct {
 	Key string
 	// Object is the cached object. If Gone is set, it is the last state that is known.
 	Object T
-	// Gone reports whether the object no longer exists. Such a call comes once for each UID that
-	// a call was made for, before any call for a later object of the key, and again after an
-	// error.
+	// Gone reports whether the object no longer exists. Such a call comes once for each UID that a
+	// call was made for, before any call for a later object of the key, and again after an error.
 	Gone bool
-	// Left is set, together with Gone, if the object still exists and has only left the selection
-	// of the informer.
+	// Left is set, together with Gone, if the object still exists and has only left the selection of
+	// the informer.
 	Left bool
 	// Reasons are the reasons of the call: up to eight different ones, in the order in which they
 	// came. MoreReasons counts the others.
@@ -60,16 +59,16 @@ func (r Request[T]) Name() string {
 
 // Result is returned by a call without an error. The zero value requests no other call.
 type Result struct {
-	// RequeueAfter is the delay until another call; 0 requests no other call. It replaces the delay
-	// of an earlier result. A change of the object leads to an earlier call as well.
+	// RequeueAfter is the delay until another call; 0 requests no other call. It replaces the delay of
+	// an earlier result. A change of the object leads to an earlier call as well.
 	RequeueAfter time.Duration
 }
 
 // Reason is a reason for a call of a key.
 type Reason struct {
 	Cause Cause `json:"cause"`
-	// Informer is the informer whose object changed, and Object the key of that object. They are
-	// empty if no change was the cause.
+	// Informer is the informer whose object changed, and Object the key of that object. They are empty
+	// if no change was the cause.
 	Informer string `json:"informer,omitzero"`
 	Object   string `json:"object,omitzero"`
 	// Manager is the field manager of the object's last write, if its managed fields show it.
@@ -116,8 +115,8 @@ const (
 	Requeue
 	// Retry follows an error.
 	Retry
-	// Everything is a change that may concern every object: a secondary that has come, a
-	// mapping that failed, or a server that was restored from a backup.
+	// Everything is a change that may concern every object: a secondary that has come, a mapping that
+	// failed, or a server that was restored from a backup.
 	Everything
 	// Moved is the slot of the object, which this process has begun to serve.
 	Moved
@@ -151,8 +150,8 @@ type terminalError struct{ error }
 func (e terminalError) Unwrap() error { return e.error }
 
 // Terminal marks an error that only a change of an object can mend: the key is not called again
-// before such a change. A write of the call itself is one, as the call has not read the state
-// that it has written. No change follows the end of an object: a terminal error of a call with Gone is
+// before such a change. A write of the call itself is one, as the call has not read the state that
+// it has written. No change follows the end of an object: a terminal error of a call with Gone is
 // its last one. Terminal(nil) is nil.
 func Terminal(err error) error {
 	if err == nil {
@@ -169,10 +168,9 @@ type retryError struct {
 
 func (e retryError) Unwrap() error { return e.error }
 
-// RetryAfter marks an error after which the key is called again when d has passed, and not
-// before, whatever changes. The Retry-After of a server is understood without it: as the least
-// delay, up to five minutes.
-// RetryAfter(nil, d) is nil.
+// RetryAfter marks an error after which the key is called again when d has passed, and not before,
+// whatever changes. The Retry-After of a server is understood without it: as the least delay, up to
+// five minutes. RetryAfter(nil, d) is nil.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
 		return nil

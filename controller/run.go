@@ -4,73 +4,89 @@ import (
 	"context"
 	"fmt"
 	"runtime/pprof"
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/fights"
+	"github.com/tidings-go/tidings/controller/internal/gate"
+	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/controller/internal/terms"
 )
 
 // housekeeping is the period of the checks that no event leads to.
 const housekeeping = time.Second
 
-// run is one run of a controller, from Run to its return.
+// run is one run of a controller, from Run to its return:
+//
+//	handlers ─▶ intake ─▶ queue ─▶ workers ─▶ call: begin (gate, slots, barrier) ─▶ make ─▶ conclude
+//
+// The housekeeper wakes what waits for the gate or is due in the barrier. The asker asks the
+// server.
 type run[T tidings.Object] struct {
-	primary  *follower[T]
-	c        *Controller[T]
-	term     Term // nil without one
-	queue    *queue.Queue[why]
-	barrier  *barrier[T] // the controller's
-	lives    *lives[T]
-	writes   *firstWrites
-	rewrites *rewrites
-	tookOver bool // the run has waited for the writes of the last holder of the term
+	c            *Controller[T]
+	term         Term // nil without one
+	terms        terms.Succession
+	handlers     handlers
+	intake       *intake[T]
+	queue        *queue.Queue[why]
+	workers      workers
+	gate         gate.Gate        // closed for keys, because of informers
+	barrier      *barrier.Barrier // the controller's
+	asker        barrier.Asker
+	incarnations *incarnation.Tracker[T]
+	fights       *fights.Detector
+	slots        *serving[T] // nil without a group
 
 	// ctx ends when no more calls begin; calls is the context of the calls, and ends later.
-	ctx       context.Context
-	stop      context.CancelCauseFunc
-	calls     context.Context
-	endCalls  context.CancelCauseFunc
-	group     sync.WaitGroup // the goroutines other than the workers
-	callGroup sync.WaitGroup // the workers; their labels are those of calls
+	ctx      context.Context
+	stop     context.CancelCauseFunc
+	calls    context.Context
+	endCalls context.CancelCauseFunc
+	group    sync.WaitGroup // the goroutines other than the workers
 
-	// stale maps a namespace to the informer that has been out of contact for too long and that its
-	// keys need; "" stands for all namespaces. heldUp has the namespaces with keys that wait for one.
-	stale  atomic.Pointer[map[string]string]
-	heldUp sync.Map
-	// lagging has the versions that hold up calls until the caches reach them.
-	lagging lagging[T]
 	// turns is 0 before calls may begin, and after the end; then it is odd, and rises with each check.
 	turns atomic.Uint64
 
-	mu            sync.Mutex // guards the rest
-	started       bool       // calls may begin
-	ending        bool
-	workers       int
-	alive         map[int]bool                           // the workers that have not left, by number
-	waitingFor    func() []string                        // nil: the run waits for nothing
-	surveyed      survey                                 // its next is the housekeeper's alone
-	registrations map[*follower[T]]*tidings.Registration // nil until the handler is added
+	mu         sync.Mutex // guards the rest
+	started    bool       // calls may begin
+	ending     bool
+	waitingFor func() []string // nil: the run waits for nothing
 }
 
 func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) *run[T] {
-	r := &run[T]{
-		c: c, primary: c.all()[0], term: term, barrier: c.barrier, lives: newLives[T](),
-		writes: &firstWrites{sent: map[string]time.Duration{}}, rewrites: newRewrites(),
-		registrations: map[*follower[T]]*tidings.Registration{},
-		alive:         map[int]bool{},
-	}
-	r.stale.Store(&map[string]string{})
+	r := &run[T]{c: c, term: term, barrier: c.barrier, incarnations: incarnation.New[T]()}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
-	r.calls, r.endCalls = context.WithCancelCause(labelled(context.WithoutCancel(ctx), c.o.Name, "worker"))
+	lasting := labelled(context.WithoutCancel(ctx), c.o.Name, "worker")
+	r.calls, r.endCalls = context.WithCancelCause(lasting)
 	r.queue = queue.New(queue.Options[why]{
 		Workers: c.workers, Flow: r.flow(), FirstDelay: c.o.FirstDelay, MaxDelay: c.o.MaxDelay,
 		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name, Panicked: r.panicked,
 		Requeued: why{cause: Requeue}, Retried: why{cause: Retry},
 	})
+	r.fights = fights.New(r.ctx, &c.informers, c.o.Logger)
+	if m := c.member.Load(); m != nil {
+		r.slots = &serving[T]{share: m.share, r: r}
+	}
+	r.handlers.informers, r.handlers.slots, r.handlers.logger = &c.informers, c.o.Slots, c.o.Logger
+	r.handlers.registrations = map[*caches.Informer]*tidings.Registration{}
+	r.intake = &intake[T]{
+		o: &c.o, primary: c.primary, calls: &c.inCall, queue: r.queue, barrier: c.barrier,
+		fights: r.fights, incarnations: r.incarnations, isServed: r.isServed,
+	}
+	r.workers.queue, r.workers.handle, r.workers.calls = r.queue, r.handle, r.calls
+	r.workers.waits, r.workers.logger, r.workers.alive = &c.waits, c.o.Logger, map[int]bool{}
+	r.gate.Informers, r.gate.Barrier, r.gate.Server = &c.informers, c.barrier, c.o.Guard
+	r.gate.MaxStaleness, r.gate.Logger, r.gate.Context = c.o.MaxStaleness, c.o.Logger, r.ctx
+	r.gate.Go, r.gate.Follows = r.goes, r.handlers.follow
+	r.asker = barrier.Asker{
+		Barrier: c.barrier, Server: c.o.Guard, Wake: r.queue.Wake, Logger: c.o.Logger, Lines: &c.unasked,
+	}
+	r.terms = terms.Succession{Term: term, Gate: &r.gate, Asker: &r.asker}
 	return r
 }
 
@@ -87,10 +103,10 @@ func (r *run[T]) goes(does string, f func()) {
 	})
 }
 
-// panicked records that a function of the options has panicked for a key. It may be called under a lock of
-// the queue.
+// panicked records that a function of the options has panicked for a key. It may be called under a
+// lock of the queue.
 func (r *run[T]) panicked(function, key string, value any) {
-	r.primary.failures.add("Options."+function, key, value)
+	r.c.informers.Primary().Failures.Add("Options."+function, key, value)
 }
 
 // flow returns Options.Flow, or nil. If the function panics for a key, the key is in the flow "".
@@ -109,6 +125,13 @@ func (r *run[T]) flow() func(key string) string {
 	}
 }
 
+// isServed reports whether changes of a key lead to a call.
+func (r *run[T]) isServed(key string) bool { return r.slots == nil || r.slots.isServed(key) }
+
+// isTermOver reports whether the term is closed. The run may not have ended with it yet: the
+// process may have stood still.
+func (r *run[T]) isTermOver() bool { return r.term != nil && r.term.Err() != nil }
+
 // run runs until ctx or the term ends, or an informer stops.
 func (r *run[T]) run(ctx context.Context) error {
 	defer r.endCalls(nil)
@@ -124,9 +147,9 @@ func (r *run[T]) run(ctx context.Context) error {
 	}
 	err := r.start()
 	if err == nil {
-		if t := r.c.slots.Load(); t != nil {
+		if r.slots != nil {
 			r.serve()
-			t.changed.send()
+			r.slots.changed.send()
 		}
 		<-r.ctx.Done()
 	}
@@ -144,28 +167,28 @@ func (r *run[T]) run(ctx context.Context) error {
 
 // start waits for the informers and starts the workers.
 func (r *run[T]) start() error {
-	followers := r.c.all()
-	for _, f := range followers {
-		if f.optional {
+	informers := r.c.informers.All()
+	for _, f := range informers {
+		if f.Optional {
 			r.followLate(f)
 		}
 	}
-	for i, f := range followers {
-		if f.optional || !r.claim(f) {
+	for i, f := range informers {
+		if f.Optional || !r.handlers.claim(f) {
 			continue
 		}
-		r.waitForAll(followers[i:])
-		if err := r.join(f, false); err != nil {
+		r.waitFor(func() []string { return unsynced(informers[i:]) })
+		if err := r.handlers.join(r.ctx, f, false); err != nil {
 			return err
 		}
 	}
-	for _, f := range r.c.all() {
-		r.checkFollower(f) // the server may have been set back since the last run
+	for _, f := range r.c.informers.All() {
+		r.checkInformer(f) // the server may have been set back since the last run
 	}
 	r.waitFor(func() []string { return []string{"what the last holder of the term has written"} })
-	r.takeOver()
+	r.terms.TakeOver()
 	r.waitFor(nil)
-	r.checkStaleness()
+	r.checkGate()
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
 	r.mu.Lock()
@@ -177,67 +200,70 @@ func (r *run[T]) start() error {
 	r.turns.Store(1)
 	r.goes("housekeeper", r.housekeep)
 	if r.c.o.Guard != nil {
-		r.goes("asker", r.askServer)
+		r.goes("asker", func() { r.asker.Run(r.ctx) })
 	}
-	r.setWorkers(r.c.workers)
+	r.workers.start(r.c.workers)
 	return nil
 }
 
-// waitFor sets the function that returns the names for Health.WaitingFor; nil: there are no
-// names.
+// waitFor sets the function that returns the names for Health.WaitingFor; nil: there are no names.
 func (r *run[T]) waitFor(names func() []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waitingFor = names
 }
 
-// waitForAll sets Health.WaitingFor to the first informer, and those that are not synced.
-func (r *run[T]) waitForAll(followers []*follower[T]) {
-	r.waitFor(func() (names []string) {
-		for i, f := range followers {
-			if i == 0 || !f.optional && !f.informer.HasSynced() {
-				names = append(names, f.Name())
-			}
+// unsynced returns the names of the first informer, and of those that are not synced.
+func unsynced(informers []*caches.Informer) (names []string) {
+	for i, f := range informers {
+		if i == 0 || !f.Optional && !f.Handle.HasSynced() {
+			names = append(names, f.Name())
 		}
-		return names
+	}
+	return names
+}
+
+// followLate follows an informer that calls do not wait for, because it is optional, or was added
+// while the controller ran.
+func (r *run[T]) followLate(f *caches.Informer) {
+	if !r.handlers.claim(f) {
+		return
+	}
+	r.goes("joiner", func() {
+		err := r.handlers.join(r.ctx, f, true)
+		switch {
+		case r.ctx.Err() != nil:
+		case err != nil:
+			r.c.o.Logger.Error("a secondary is not followed", "informer", f.Name(), "error", err)
+		case f.Removed.Err() == nil && r.hasStarted():
+			r.intake.everything()
+		}
 	})
 }
 
-// setWorkers starts the workers that are missing; the queue ends those that are too many.
-func (r *run[T]) setWorkers(n int) {
+// hasStarted reports whether calls may have begun.
+func (r *run[T]) hasStarted() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.started
+}
+
+// serve begins the waits for the versions of entries, if the run has started and does not end.
+func (r *run[T]) serve() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.started || r.ending {
 		return
 	}
-	r.workers = n
-	r.queue.SetWorkers(n)
-	for i := range n {
-		if !r.alive[i] {
-			r.alive[i] = true
-			r.callGroup.Go(func() { r.work(i) })
-		}
+	for _, w := range r.slots.Expect() {
+		r.goes("opener", func() { r.slots.open(w) })
 	}
 }
 
-// leaves reports whether a worker has to leave, and records that it leaves. The worker may be
-// needed again since the queue sent it away.
-func (r *run[T]) leaves(n int) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if n < r.workers && !r.ending {
-		return false
-	}
-	delete(r.alive, n)
-	return true
-}
-
-// everything requests a call of every key.
-func (r *run[T]) everything() {
-	for key := range r.c.primary.Lister().All() {
-		if r.isServed(key) {
-			r.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Everything}})
-		}
+// wake queues keys that are parked.
+func (r *run[T]) wake(keys []string) {
+	for _, key := range keys {
+		r.queue.Wake(key)
 	}
 }
 
@@ -250,32 +276,32 @@ func (r *run[T]) housekeep() {
 		select {
 		case <-r.ctx.Done():
 			return
-		case <-r.barrier.timer.C:
-			r.wake(r.barrier.overdue())
+		case <-r.barrier.Alarm():
+			r.wake(r.barrier.CheckDue())
 			continue
 		case <-ticker.C:
 		}
 		r.turns.Add(2)
 		renewed := false
-		for _, f := range r.c.all() {
-			renewed = r.checkFollower(f) || renewed
+		for _, f := range r.c.informers.All() {
+			renewed = r.checkInformer(f) || renewed
 		}
 		if renewed {
-			r.everything()
+			r.intake.everything()
 		}
-		r.checkStaleness()
+		r.checkGate()
 		r.logLong()
-		r.logNotices(r.rewrites.expire())
-		if r.c.slots.Load() != nil && !time.Now().Before(r.surveyed.next) {
-			r.survey()
+		r.fights.Check()
+		if r.slots != nil {
+			r.slots.survey()
 		}
 	}
 }
 
-// wake queues keys that are parked.
-func (r *run[T]) wake(keys []string) {
-	for _, key := range keys {
-		r.queue.Wake(key)
+// checkGate wakes the keys for which every informer has what calls need again.
+func (r *run[T]) checkGate() {
+	if r.gate.Check() {
+		r.queue.WakeAll()
 	}
 }
 
@@ -290,57 +316,40 @@ func (r *run[T]) logLong() {
 			r.c.o.Logger.Warn("a call takes long", "key", k.Key, "for", k.For)
 		}
 	}
-	for _, p := range r.barrier.describe(r.queue.Keys(queue.Parked, 1)) {
-		if d := time.Since(p.Since); d >= askAfter && d < askAfter+housekeeping {
+	for _, k := range r.queue.Keys(queue.Parked, 1) {
+		held, ok := r.barrier.Held(k.Key)
+		if d := time.Since(held.Since); ok && d >= barrier.AskAfter && d < barrier.AskAfter+housekeeping {
 			r.c.o.Logger.Warn("a key is held back, as a cache does not show what its calls wrote",
-				"key", p.Key, "informer", p.Informer, "object", p.Object, "version", p.Version)
+				"key", held.Key, "informer", held.Informer, "object", held.Object, "version", held.Version)
 		}
 	}
 }
 
-// checkFollower ends the run if an informer has stopped. It reports whether every key is to be
+// checkInformer ends the run if an informer has stopped. It reports whether every key is to be
 // called: the informer follows a new history of the server, as after the restoring of a backup, or
 // a function that decides which keys a change concerns has panicked.
-func (r *run[T]) checkFollower(f *follower[T]) (all bool) {
-	if err := f.Over(); err != nil && !f.optional {
+func (r *run[T]) checkInformer(f *caches.Informer) (all bool) {
+	if err := f.Over(); err != nil && !f.Optional {
 		r.stop(fmt.Errorf("informer %s: %w", f.Name(), err))
 		return false
 	}
-	if f.wentBack() {
-		r.wake(r.barrier.doubt(f))
+	if f.WentBack() {
+		r.wake(r.barrier.NewHistory(f))
 		all = true
 	}
-	if f.resolved.Load() != nil && f.informer.Health().Lists != f.listed.Load() &&
-		f.asking.CompareAndSwap(false, true) {
+	if f.ClaimQuestion() {
 		r.goes("resolver", func() {
-			defer f.asking.Store(false)
-			if f.resolveAnew(r.ctx) {
-				r.everything()
+			if f.ResolveAnew(r.ctx) {
+				r.intake.everything()
 			}
 		})
 	}
-	if failed := f.failures.last.Load(); failed != f.logged {
-		f.logged = failed
-		r.c.o.Logger.Error("a function panicked", "function", failed.function, "informer", f.Name(),
-			"object", failed.object, "panic", fmt.Sprint(failed.value), "stack", string(failed.stack))
-		all = all || failed.everything
+	if failed := f.Failures.Next(); failed != nil {
+		r.c.o.Logger.Error("a function panicked", "function", failed.Function, "informer", f.Name(),
+			"object", failed.Object, "panic", fmt.Sprint(failed.Value), "stack", string(failed.Stack))
+		all = all || failed.Everything
 	}
 	return all
-}
-
-// neededBy returns the namespace whose keys alone need the objects of an informer in a namespace; "" if
-// other keys may need them. If the primary is watched in that namespace by itself, or if both hold only
-// the namespaces of some slots, the objects belong to the keys there.
-func (c *Controller[T]) neededBy(f *follower[T], namespace string) string {
-	if c.isDivided(f) || f.number == 0 || slices.Contains(c.all()[0].namespaces(), namespace) {
-		return namespace
-	}
-	return ""
-}
-
-// isDivided reports whether an informer holds only the namespaces of some slots.
-func (c *Controller[T]) isDivided(f *follower[T]) bool {
-	return f.Slots() != nil && f.Slots().Key() == ByNamespace
 }
 
 // end prevents further calls, waits for the running ones and ends all goroutines.
@@ -348,29 +357,20 @@ func (r *run[T]) end() error {
 	r.stop(nil)
 	r.mu.Lock()
 	r.ending = true
-	for _, registration := range r.registrations {
-		if registration != nil {
-			registration.Remove()
-		}
-	}
 	r.mu.Unlock()
-	r.queue.Close()
-	ended := make(chan struct{})
-	go func() {
-		r.callGroup.Wait()
-		close(ended)
-	}()
+	r.handlers.end()
+	ended := r.workers.end()
 	grace := r.c.o.StopGrace
 	if !isClosedWithin(ended, grace, r.calls.Done()) {
 		r.endCalls(ErrStopping)
 		if !isClosedWithin(ended, grace, nil) {
 			r.group.Wait()
-			return fmt.Errorf("%w after %v: %s", ErrCallsRunning, grace, r.stragglers())
+			return fmt.Errorf("%w after %v: %s", ErrCallsRunning, grace, r.workers.stragglers())
 		}
 	}
 	r.endCalls(ErrStopping)
 	r.group.Wait()
-	r.handOver()
+	r.terms.Leave()
 	return nil
 }
 
@@ -385,13 +385,4 @@ func isClosedWithin(done <-chan struct{}, d time.Duration, other <-chan struct{}
 	case <-other:
 	}
 	return false
-}
-
-// stragglers names the calls that run.
-func (r *run[T]) stragglers() string {
-	var names []string
-	for _, k := range r.queue.Keys(queue.Running, 10) {
-		names = append(names, fmt.Sprintf("%s for %v", k.Key, k.For.Round(time.Millisecond)))
-	}
-	return strings.Join(names, ", ")
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/controller"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // canceled is a Runner that returns the error of its context.

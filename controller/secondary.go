@@ -4,43 +4,42 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/source"
 )
 
-// Secondary is an informer that the calls of a controller read besides that of its own
-// objects, with the keys that each of its changes leads to. Make one with [Owns],
-// [References], [Maps] or [Reads].
+// Secondary is an informer that the calls of a controller read besides its primary, with the keys
+// that each of its changes leads to. Make one with [Owns], [References], [Maps] or [Reads].
 type Secondary[T tidings.Object] struct {
-	open     func(c *Controller[T]) (*follower[T], error)
-	failures *failures // of the function of References; nil for others
+	open     func(c *Controller[T]) (*caches.Informer, error)
+	failures *caches.Failures // of the function of References; nil for others
 	optional bool
 }
 
 // Optional lets calls begin before the informer is synced, for a type that the server may not
-// serve. Every key is called once when it is. An informer with Slots.Held that was synced once is waited
-// for all the same when slots come: they stay away while the server refuses its lists.
+// serve. Every key is called once when it is. An informer with Slots.Held that was synced once is
+// waited for all the same when slots come: they stay away while the server refuses its lists.
 func (s Secondary[T]) Optional() Secondary[T] {
 	s.optional = true
 	return s
 }
 
-// mapper calls add with the keys that a state of a secondary object leads to. mapperFor makes it
-// at the beginning of a run, when the resource of the primary's informer is known; later, it may
+// mapper calls add with the keys that a state of a secondary object leads to. mapperFor makes it at
+// the beginning of a run, when the resource of the primary's informer is known; later, it may
 // change.
 type (
 	mapper[S tidings.Object]    func(object S, add func(key string))
 	mapperFor[S tidings.Object] func(primary func() source.Resource) (mapper[S], error)
 )
 
-// Owns leads from an object to its controller, by its owner reference: the group, the kind and
-// the name, and the namespace of the object unless the owners have none. It adds the index of
-// owners to the informer, so that Controlled of a lister visits the objects of one owner alone.
+// Owns leads from an object to its controller, by its owner reference: the group, the kind and the
+// name, and the namespace of the object unless the owners have none. It adds the index of owners to
+// the informer, so that Controlled of a lister visits the objects of one owner alone.
 func Owns[T, S tidings.Object](informer *tidings.Informer[S]) Secondary[T] {
 	return newSecondary(informer, func(*Controller[T]) (mapperFor[S], error) {
 		return ownerMapper[S], informer.IndexOwners()
@@ -71,17 +70,17 @@ func ownerMapper[S tidings.Object](primary func() source.Resource) (mapper[S], e
 }
 
 // References leads from an object to the primaries that mention it. names returns the keys of the
-// objects that a primary mentions, as in "namespace/name". An index of the primary's informer
-// finds the primaries by the objects that they mention, so that no change of a secondary visits
-// all of them.
+// objects that a primary mentions, as in "namespace/name". An index of the primary's informer finds
+// the primaries by the objects that they mention, so that no change of a secondary visits all of
+// them.
 func References[T, S tidings.Object](
 	informer *tidings.Informer[S], names func(T) []string,
 ) Secondary[T] {
-	failed := &failures{}
+	failed := &caches.Failures{}
 	index := tidings.NewIndex("references", func(object T) (keys []string) {
 		defer func() {
 			if value := recover(); value != nil {
-				failed.add("References", keyOf(object), value)
+				failed.Add("References", keyOf(object), value)
 				keys = []string{anything}
 			}
 		}()
@@ -111,8 +110,8 @@ func References[T, S tidings.Object](
 // to it.
 const anything = "*"
 
-// Maps leads from an object to the keys that keys returns. It is called with the states before
-// and after each change.
+// Maps leads from an object to the keys that keys returns. It is called with the states before and
+// after each change.
 func Maps[T, S tidings.Object](
 	informer *tidings.Informer[S], keys func(S) iter.Seq[string],
 ) Secondary[T] {
@@ -145,8 +144,8 @@ func newSecondary[T, S tidings.Object](
 	informer *tidings.Informer[S],
 	prepare func(c *Controller[T]) (mapperFor[S], error),
 ) Secondary[T] {
-	return Secondary[T]{open: func(c *Controller[T]) (*follower[T], error) {
-		f, err := newFollower[T](informer)
+	return Secondary[T]{open: func(c *Controller[T]) (*caches.Informer, error) {
+		f, err := caches.New(informer)
 		if err != nil {
 			return nil, fmt.Errorf("a secondary: %w", err)
 		}
@@ -154,66 +153,16 @@ func newSecondary[T, S tidings.Object](
 		if err != nil {
 			return nil, err
 		}
-		f.subscribe = func(r *run[T]) (*tidings.Registration, error) {
-			primary := r.c.all()[0]
-			m, err := mapperOf(func() source.Resource { return *primary.resolved.Load() })
+		f.Subscribe = func() (*tidings.Registration, error) {
+			r := c.running.Load()
+			m, err := mapperOf(c.informers.Primary().Known)
 			if err != nil {
 				return nil, err
 			}
-			return addHandler(informer, r, f, func(e tidings.Event[S]) { mapEvent(r, f, e, m) })
+			return addHandler(informer, &c.o, f, func(e tidings.Event[S]) {
+				changedSecondary(r.intake, f, e, m)
+			})
 		}
 		return f, nil
 	}}
-}
-
-// mapEvent queues the keys that a change leads to. The keys of the state before count as well:
-// an object that had an owner concerns that owner.
-func mapEvent[T, S tidings.Object](
-	r *run[T], f *follower[T], e tidings.Event[S], m mapper[S],
-) {
-	ch := changeOf(f, e)
-	r.noteEvent(&ch)
-	if r.rewrites.watches(ch.objectID) {
-		noteState(r, f, ch, e)
-	}
-	if e.Initial {
-		return // every key is called at the beginning of a run
-	}
-	defer func() {
-		if value := recover(); value != nil {
-			f.failures.add("Maps", ch.key, value)
-		}
-	}()
-	var keys []string
-	add := func(key string) { keys = append(keys, key) }
-	if e.Type != tidings.Added {
-		m(e.Old, add)
-	}
-	if e.Type != tidings.Deleted {
-		m(e.New, add)
-	}
-	if len(keys) == 0 {
-		return
-	}
-	ch.why = why{
-		key: ch.key, informer: f.number, cause: causeOf(e), manager: managerOf(e.Object()),
-	}
-	slices.Sort(keys)
-	for _, key := range slices.Compact(keys) {
-		r.add(key, &ch)
-	}
-}
-
-func causeOf[S tidings.Object](e tidings.Event[S]) Cause {
-	switch {
-	case e.Initial:
-		return Initial
-	case e.Resync:
-		return Resync
-	case e.Type == tidings.Added:
-		return Added
-	case e.Type == tidings.Deleted:
-		return Deleted
-	}
-	return Updated
 }

@@ -59,18 +59,23 @@ func (m *Manager) Health() ManagerHealth {
 // check is a check of a controller or of the manager, with a problem if it is not passed.
 type check struct{ name, problem string }
 
-// Handler answers /livez, /healthz and /readyz as Kubernetes' components do: with 200 and "ok",
-// or with 503 and a line for each check. With ?verbose the lines come in any case.
+// Handler answers /livez, /healthz and /readyz as Kubernetes' components do: with 200 and "ok", or
+// with 503 and a line for each check. With ?verbose the lines come in any case.
 //
 // A manager is alive unless a controller, or Run, has ended with an error, or hangs for longer than
-// ManagerOptions.HungAfter. It is ready during Run when its
-// informers are synced, and, if this replica holds the Lease, its controllers run: a standby is ready. With
-// ManagerOptions.Slots, these are the controllers that the group assigns to it.
+// ManagerOptions.HungAfter. It is ready during Run when its informers are synced, and, if this
+// replica holds the Lease, its controllers run: a standby is ready. With ManagerOptions.Slots,
+// these are the controllers that the group assigns to it.
 func (m *Manager) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.live()) })
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.live()) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { writeChecks(w, r, m.ready()) })
+	serve := func(path string, checks func() []check) {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
+			writeChecks(w, r, checks())
+		})
+	}
+	serve("/livez", m.live)
+	serve("/healthz", m.live)
+	serve("/readyz", m.ready)
 	return mux
 }
 
@@ -79,8 +84,9 @@ func (m *Manager) live() []check {
 	hung := map[string]string{}
 	for _, h := range m.Health().Controllers {
 		if m.o.HungAfter > 0 && h.HungFor.Duration >= m.o.HungAfter {
-			hung[h.Name] = fmt.Sprintf("hangs: all %d workers have been in calls for %v, that of %s is the oldest, and %s waits",
-				h.Workers, h.HungFor.Round(time.Second), h.Running[0].Key, h.Oldest)
+			hung[h.Name] = fmt.Sprintf("hangs: all %d workers have been in calls for %v, "+
+				"that of %s is the oldest, and %s waits", h.Workers,
+				h.HungFor.Round(time.Second), h.Running[0].Key, h.Oldest)
 		}
 	}
 	m.mu.Lock()

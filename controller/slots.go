@@ -5,24 +5,26 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/inspect"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
 )
 
 // The keys by which the objects of controllers are divided.
 const (
-	// ByNamespace puts all objects of a namespace into one slot, so that an object is with those
-	// that it owns.
+	// ByNamespace puts all objects of a namespace into one slot, so that an object is with those that
+	// it owns.
 	ByNamespace = slot.Namespace
-	// ByUID divides objects evenly, also those without a namespace. An object that is created
-	// again has another slot: the call for the end of one and those for the next may be made by
-	// two processes at a time.
+	// ByUID divides objects evenly, also those without a namespace. An object that is created again
+	// has another slot: the call for the end of one and those for the next may be made by two
+	// processes at a time.
 	ByUID = slot.UID
 )
 
@@ -34,11 +36,12 @@ const (
 //	group, err := shard.Join(ctx, config, slots, shard.Options{…})
 //	err = c.Run(ctx)
 //
-// Controllers without Options.Slots, of a manager with this value as ManagerOptions.Slots, are led as
-// a whole by one process each. Slots and these controllers are the entries that the group shares out.
+// Controllers without Options.Slots, of a manager with this value as ManagerOptions.Slots, are led
+// as a whole by one process each. Slots and these controllers are the entries that the group shares
+// out.
 //
-// Held is for the program, and all other methods are for the group. Make the controllers and the manager
-// before Join: entries are given to this process once they all run.
+// Held is for the program, and all other methods are for the group. Make the controllers and the
+// manager before Join: entries are given to this process once they all run.
 //
 // Informers hold the objects of all slots, unless their Selection has Slots.Held.
 type Slots struct {
@@ -51,27 +54,27 @@ type Slots struct {
 	leave   context.CancelCauseFunc // of joined
 
 	mu      sync.Mutex // guards the rest; none of the controllers' is taken under it
-	members []slotted
+	members []member
 	names   []string // of the controllers that are led as a whole, in the order of their numbers
 	claimed bool
 	manager *Manager           // the manager whose controllers are led as a whole; nil without one
 	term    Term               // the term of the last membership, nil before
 	owned   map[int]slot.Owned // the entries that are served, for controllers that come later
-	closed  slot.Set           // those of them that are shut
+	closed  slot.Set           // of these, the shut ones
 	warming [slot.Entries]int  // the number of calls of Warm for each entry
 
 	pulse pulse
 }
 
-// slotted is a controller with Options.Slots, or one that is led as a whole.
-type slotted interface {
+// member is a controller with Options.Slots, or one that is led as a whole, as its group sees it.
+type member interface {
 	Name() string
-	table() *entries
+	ofGroup() *share
 	setDefaultTerm(t Term)
 	prolong()                               // its informers
 	warm(ctx context.Context, t Term) error // until it can serve
 	serve(owned []slot.Owned)
-	settle(parked []string)  // when its table has changed, which has returned keys that were parked
+	settle(parked []string)  // when its entries have changed, which has returned keys that were parked
 	forget(entries slot.Set) // their keys
 	// shown returns the versions at which its caches show all writes to an entry. ok is false before.
 	shown(entry int, shut bool) (versions map[string]string, ok bool)
@@ -88,21 +91,22 @@ func NewSlots(by slot.Key) *Slots {
 	return s
 }
 
-// Held returns the slots that this process serves or is to serve, for the Selection of informers that
-// need only the objects of these slots:
+// Held returns the slots that this process serves or is to serve, for the Selection of informers
+// that need only the objects of these slots:
 //
 //	pods, err := tidings.For[*corev1.Pod](factory, tidings.Selection{Slots: slots.Held()})
 //
-// By namespace, these may be the informer of the controller and all others whose objects are in
-// the same namespace as the primaries that they lead to. By UID, only the informer of the
-// controller may have it: the objects that a primary owns have other UIDs.
+// By namespace, these may be the informer of the controller and all others whose objects are in the
+// same namespace as the primaries that they lead to. By UID, only the informer of the controller
+// may have it: the objects that a primary owns have other UIDs.
 func (s *Slots) Held() *tidings.Slots { return s.held }
 
 // check returns an error if objects cannot be divided by the key.
 func (s *Slots) check(primary inspect.Informer, hasGuard bool) error {
 	switch {
 	case s.by != ByNamespace && s.by != ByUID:
-		return errors.New("Options.Slots has no key: make it with NewSlots(ByNamespace) or NewSlots(ByUID)")
+		return errors.New("Options.Slots has no key: make it with NewSlots(ByNamespace) " +
+			"or NewSlots(ByUID)")
 	case !hasGuard:
 		return errors.New("Options.Slots needs Options.Guard, which keeps back what is written for a " +
 			"slot that another process has taken: make one with NewGuard")
@@ -122,17 +126,17 @@ func (s *Slots) checkSecondary(f inspect.Informer) error {
 	case held == nil:
 		return nil
 	case s == nil || held != s.held:
-		return fmt.Errorf("informer %s has Selection.Slots, and not those of Options.Slots.Held(): it lacks "+
-			"objects that calls need", f.Name())
+		return fmt.Errorf("informer %s has Selection.Slots, and not those of Options.Slots.Held(): "+
+			"it lacks objects that calls need", f.Name())
 	case s.by == ByUID:
-		return fmt.Errorf("informer %s is divided by UID, so that its objects are with other processes than "+
-			"those that they belong to: leave Selection.Slots out, or divide by namespace", f.Name())
+		return fmt.Errorf("informer %s is divided by UID, so that its objects are with other processes "+
+			"than those that they belong to: leave Selection.Slots out, or divide by namespace", f.Name())
 	}
 	return nil
 }
 
-// checkScope returns an error if the objects of a resource are known to lack the key by which
-// they are divided.
+// checkScope returns an error if the objects of a resource are known to lack the key by which they
+// are divided.
 func (s *Slots) checkScope(informer string, r source.Resource) error {
 	if s.by == ByNamespace && r.Scope == source.ScopeCluster {
 		return fmt.Errorf("the objects of informer %s have no namespace, and Options.Slots divides "+
@@ -142,66 +146,78 @@ func (s *Slots) checkScope(informer string, r source.Resource) error {
 }
 
 // add adds a controller, which serves what is served already.
-func (s *Slots) add(c slotted) {
+func (s *Slots) add(c member) {
 	s.mu.Lock()
 	s.members = append(s.members, c)
-	term, closed := s.term, s.closed
-	var owned []slot.Owned
-	for _, o := range s.owned {
-		owned = append(owned, o)
-	}
+	term, closed, owned := s.term, s.closed, slices.Collect(maps.Values(s.owned))
 	s.mu.Unlock()
 	c.prolong()
 	if term != nil {
 		c.setDefaultTerm(term)
-		c.serve(of(c, owned))
-		c.table().shut(closed.And(c.table().has()))
+		c.serve(c.ofGroup().owned(owned))
+		c.ofGroup().Shut(closed.And(c.ofGroup().All()))
 		c.settle(nil)
 	}
 }
 
-// of returns the entries that a controller may serve.
-func of(c slotted, owned []slot.Owned) []slot.Owned {
-	has := c.table().has()
-	return slices.DeleteFunc(slices.Clone(owned), func(o slot.Owned) bool { return !has.Has(o.Number) })
+// lead makes the group lead a controller as a whole, under a number. It returns the runner to run.
+func (s *Slots) lead(r Runner) (runner Runner, number int, err error) {
+	s.mu.Lock()
+	s.names = append(s.names, r.Name())
+	n := len(s.names)
+	s.mu.Unlock()
+	if n > slot.MaxControllers {
+		return nil, 0, fmt.Errorf("%d controllers without Options.Slots are to run: "+
+			"a group leads at most %d", n, slot.MaxControllers)
+	}
+	number = slot.Count + n - 1
+	if c, ok := r.(managed); ok {
+		s.add(c.lead(s, number))
+		return r, number, nil
+	}
+	m := &runnerMember{r, newShare(s, number)}
+	s.add(m)
+	return m, number, nil
 }
 
 // remove removes a controller that does not run.
-func (s *Slots) remove(c slotted) {
+func (s *Slots) remove(c member) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.members = slices.DeleteFunc(s.members, func(other slotted) bool { return other == c })
+	s.members = slices.DeleteFunc(s.members, func(other member) bool { return other == c })
 }
 
 // snapshot returns the controllers and the term.
-func (s *Slots) snapshot() ([]slotted, Term) {
+func (s *Slots) snapshot() ([]member, Term) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.members), s.term
 }
 
 // each calls f for all controllers that may serve one of some entries, with those.
-func (s *Slots) each(entries slot.Set, f func(c slotted, entries slot.Set)) {
+func (s *Slots) each(entries slot.Set, f func(c member, entries slot.Set)) {
 	members, _ := s.snapshot()
 	for _, c := range members {
-		if some := entries.And(c.table().has()); !some.IsEmpty() {
+		if some := entries.And(c.ofGroup().All()); !some.IsEmpty() {
 			f(c, some)
 		}
 	}
 }
 
-// Claim returns an error if a group has had these Slots already, or if no controller and no manager has
-// them. From now on, the informers of the controllers follow the server until [Slots.Left] is called.
+// Claim returns an error if a group has had these Slots already, or if no controller and no manager
+// has them. From now on, the informers of the controllers follow the server until [Slots.Left] is
+// called.
 func (s *Slots) Claim() error {
 	s.mu.Lock()
 	switch {
 	case s.claimed:
 		defer s.mu.Unlock()
-		return errors.New("the controller.Slots belong to an earlier group: make others with NewSlots for each Join")
+		return errors.New("the controller.Slots belong to an earlier group: " +
+			"make others with NewSlots for each Join")
 	case len(s.members) == 0 && s.manager == nil:
 		defer s.mu.Unlock()
-		return errors.New("no controller and no manager has the controller.Slots as Options.Slots: make them " +
-			"before Join")
+		return errors.New("no controller and no manager has the controller.Slots as Options.Slots: " +
+			"make them before Join")
 	}
 	s.claimed = true
 	members := slices.Clone(s.members)
@@ -212,7 +228,8 @@ func (s *Slots) Claim() error {
 	return nil
 }
 
-// Begin begins a membership, in which nothing is served yet. Its calls and writes are made under the term.
+// Begin begins a membership, in which nothing is served yet. Its calls and writes are made under
+// the term.
 func (s *Slots) Begin(t Term) {
 	s.mu.Lock()
 	s.term, s.owned, s.closed = t, map[int]slot.Owned{}, slot.Set{}
@@ -221,7 +238,7 @@ func (s *Slots) Begin(t Term) {
 	members, _ := s.snapshot()
 	for _, c := range members {
 		c.setDefaultTerm(t)
-		c.settle(c.table().drop(c.table().has()))
+		c.settle(c.ofGroup().Drop(c.ofGroup().All()))
 	}
 	if m != nil {
 		m.o.Guard.SetDefaultTerm(t)
@@ -240,21 +257,18 @@ func (s *Slots) prolong(f inspect.Informer) {
 
 // next waits for a membership after the last one. It returns nil if ctx ends first.
 func (s *Slots) next(ctx context.Context, last Term) Term {
-	for {
-		changed := s.changed.wait()
-		if _, term := s.snapshot(); term != nil && term != last && term.Err() == nil && ctx.Err() == nil {
-			return term
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return nil
-		}
+	var term Term
+	if !s.changed.await(ctx, func() bool {
+		_, term = s.snapshot()
+		return term != nil && term != last && term.Err() == nil && ctx.Err() == nil
+	}) {
+		return nil
 	}
+	return term
 }
 
-// Ends is closed as soon as the context of a Run with these Slots ends, of a controller or a manager, or as
-// such a Run fails.
+// Ends is closed as soon as the context of a Run with these Slots ends, of a controller or a
+// manager, or as such a Run fails.
 func (s *Slots) Ends() <-chan struct{} { return s.ended }
 
 // end closes Ends. It reports whether a group has the Slots.
@@ -272,12 +286,12 @@ func (s *Slots) end() (claimed bool) {
 // errLeft is the cause of the end of joined without an error.
 var errLeft = errors.New("the group was left")
 
-// Left lets each Run with these Slots return, as the process has left the group, with an error or nil. A
-// Run without an error of its own returns that.
+// Left lets each Run with these Slots return, as the process has left the group, with an error or
+// nil. A Run without an error of its own returns that.
 func (s *Slots) Left(err error) { s.leave(cmp.Or(err, errLeft)) }
 
-// outlast calls f, which is a Run, with a context that ends when the group was left, or with ctx if no group
-// has the Slots. It returns once the group was left.
+// outlast calls f, which is a Run, with a context that ends when the group was left, or with ctx if
+// no group has the Slots. It returns once the group was left.
 func (s *Slots) outlast(ctx context.Context, f func(lasting context.Context) error) error {
 	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -298,13 +312,16 @@ func (s *Slots) outlast(ctx context.Context, f func(lasting context.Context) err
 	return err
 }
 
-// Warm returns once all controllers follow their informers, which are synced and have the objects of
-// the entries. A namespace that was added to an informer later, and cannot be read, holds up its own slot
-// alone.
+// Warm returns once all controllers follow their informers, which are synced and have the objects
+// of the entries. A namespace that was added to an informer later, and cannot be read, holds up its
+// own slot alone.
 func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
 	s.warms(entries, 1)
 	defer s.warms(entries, -1)
-	if m := s.leadingManager(); m != nil {
+	s.mu.Lock()
+	m := s.manager
+	s.mu.Unlock()
+	if m != nil {
 		if err := m.awaitMade(ctx); err != nil {
 			return err
 		}
@@ -314,7 +331,7 @@ func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
 	}
 	var err error
 	_, term := s.snapshot()
-	s.each(entries, func(c slotted, _ slot.Set) {
+	s.each(entries, func(c member, _ slot.Set) {
 		if err != nil {
 			return
 		}
@@ -333,9 +350,9 @@ func (s *Slots) warms(entries slot.Set, more int) {
 	}
 }
 
-// Serve begins to call the keys of entries, each of them once, as soon as the caches that they need have
-// reached the versions, or the server says that they cannot. Without versions, those that the server has
-// are waited for, a second at most.
+// Serve begins to call the keys of entries, each of them once, as soon as the caches that they need
+// have reached the versions, or the server says that they cannot. Without versions, those that the
+// server has are waited for, a second at most.
 func (s *Slots) Serve(owned []slot.Owned) {
 	s.mu.Lock()
 	for _, o := range owned {
@@ -345,17 +362,18 @@ func (s *Slots) Serve(owned []slot.Owned) {
 	s.mu.Unlock()
 	members, _ := s.snapshot()
 	for _, c := range members {
-		c.serve(of(c, owned))
+		c.serve(c.ofGroup().owned(owned))
 	}
 }
 
-// Shut begins no more calls for entries. Calls that run go on. Keys that become due are called after Unshut.
+// Shut begins no more calls for entries. Calls that run go on. Keys that become due are called
+// after Unshut.
 func (s *Slots) Shut(entries slot.Set) {
 	s.mu.Lock()
 	s.closed = s.closed.Union(entries)
 	s.mu.Unlock()
-	s.each(entries, func(c slotted, some slot.Set) {
-		c.table().shut(some)
+	s.each(entries, func(c member, some slot.Set) {
+		c.ofGroup().Shut(some)
 		c.settle(nil)
 	})
 }
@@ -365,24 +383,25 @@ func (s *Slots) Unshut(entries slot.Set) {
 	s.mu.Lock()
 	s.closed = s.closed.Minus(entries)
 	s.mu.Unlock()
-	s.each(entries, func(c slotted, some slot.Set) { c.settle(c.table().unshut(some)) })
+	s.each(entries, func(c member, some slot.Set) { c.settle(c.ofGroup().Unshut(some)) })
 }
 
-// Calls describes the calls of an entry that was served. A write without an answer counts as one until
-// the server has certainly ended it. If the entry is shut, the server is asked about writes that the caches
-// do not show.
+// Calls describes the calls of an entry that was served. A write without an answer counts as one
+// until the server has certainly ended it. If the entry is shut, the server is asked about writes
+// that the caches do not show.
 func (s *Slots) Calls(entry int) slot.Calls {
 	all := slot.Calls{Known: true, Versions: map[string]string{}}
-	s.each(slot.Of(entry), func(c slotted, _ slot.Set) {
-		one, shut := c.table().calls(entry)
+	s.each(slot.Of(entry), func(c member, _ slot.Set) {
+		one, shut := c.ofGroup().Calls(entry)
 		versions, shown := c.shown(entry, shut)
 		one.Known = one.Known && shown
-		all.Opened, all.Known, all.Running = all.Opened || one.Opened, all.Known && one.Known, all.Running+one.Running
+		all.Opened, all.Known = all.Opened || one.Opened, all.Known && one.Known
+		all.Running += one.Running
 		if all.Oldest.IsZero() || !one.Oldest.IsZero() && one.Oldest.Before(all.Oldest) {
 			all.Oldest = one.Oldest
 		}
 		for part, version := range versions {
-			raise(all.Versions, part, version)
+			caches.Raise(all.Versions, part, version)
 		}
 	})
 	if _, term := s.snapshot(); !all.Known || term == nil || term.Err() != nil {
@@ -393,11 +412,11 @@ func (s *Slots) Calls(entry int) slot.Calls {
 
 // Abort ends the contexts of the calls of entries, with a cause.
 func (s *Slots) Abort(entries slot.Set, cause error) {
-	s.each(entries, func(c slotted, some slot.Set) { c.table().abort(some, cause) })
+	s.each(entries, func(c member, some slot.Set) { c.ofGroup().Abort(some, cause) })
 }
 
-// Drop forgets the keys of entries. Their objects leave the informers with Held, and do not count as
-// deleted.
+// Drop forgets the keys of entries. Their objects leave the informers with Held, and do not count
+// as deleted.
 func (s *Slots) Drop(entries slot.Set) {
 	s.mu.Lock()
 	for n := range entries.Slots() {
@@ -405,10 +424,22 @@ func (s *Slots) Drop(entries slot.Set) {
 	}
 	s.closed = s.closed.Minus(entries)
 	s.mu.Unlock()
-	s.each(entries, func(c slotted, some slot.Set) {
-		parked := c.table().drop(some)
+	s.each(entries, func(c member, some slot.Set) {
+		parked := c.ofGroup().Drop(some)
 		c.forget(some) // first: a parked key whose call is due would be called, and then once more
 		c.settle(parked)
 	})
 	s.held.Remove(entries.And(slot.All()))
+}
+
+// setManager sets the manager whose controllers are led as a whole.
+func (s *Slots) setManager(m *Manager) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.manager != nil {
+		return errors.New("ManagerOptions.Slots belong to another manager: make one manager of both, " +
+			"or a group for each")
+	}
+	s.manager = m
+	return nil
 }

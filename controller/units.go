@@ -7,9 +7,17 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/tidings-go/tidings/internal/inspect"
 )
+
+// managed is a [Controller] of any type, as managers and groups see it. A Runner of another kind
+// has no more than its public methods.
+type managed interface {
+	stopsWithin() time.Duration // the longest that RunTerm takes to return once its context has ended
+	hasSlots() bool             // it has Options.Slots
+	leaveSlots()                // slots are served without it, as it is not to run
+	// lead makes a group lead it as a whole, as an entry with a number.
+	lead(group *Slots, number int) member
+}
 
 // makeUnit makes a controller, unless the server lacks a resource that it requires.
 func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
@@ -47,8 +55,8 @@ func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 	if runner != nil {
 		u.runner = runner
 		close(u.appears)
-		if stopping, ok := runner.(interface{ stopsWithin() time.Duration }); ok && m.elector != nil && m.o.Election.Grace == 0 {
-			m.grace = max(m.grace, stopping.stopsWithin(), leadGrace)
+		if c, ok := runner.(managed); ok && m.elector != nil && m.o.Election.Grace == 0 {
+			m.grace = max(m.grace, c.stopsWithin(), leadGrace)
 			m.elector.SetGrace(m.grace)
 		}
 	}
@@ -61,11 +69,11 @@ func isNil(r Runner) bool {
 	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }
 
-// missing returns the first resource that the server does not serve, or the error of asking for
-// it; "" if it serves all.
+// missing returns the first resource that the server does not serve, or the error of asking for it;
+// "" if it serves all.
 func (m *Manager) missing(ctx context.Context, all []schema.GroupVersionResource) string {
 	for _, gvr := range all {
-		if err := inspect.Served(ctx, m.factory, gvr); err != nil {
+		if err := m.factory.Inspect().Served(ctx, gvr); err != nil {
 			return err.Error()
 		}
 	}
@@ -84,7 +92,8 @@ func (m *Manager) runnerOf(ctx context.Context, u *unit) Runner {
 	return u.runner
 }
 
-// await makes the controller of a unit, and starts its informers, when the server serves what it requires.
+// await makes the controller of a unit, and starts its informers, when the server serves what it
+// requires.
 func (m *Manager) await(ctx context.Context, u *unit) error {
 	ticker := time.NewTicker(requiresPeriod)
 	defer ticker.Stop()
@@ -110,6 +119,16 @@ func (m *Manager) await(ctx context.Context, u *unit) error {
 
 // hasSlots reports whether a runner is a controller with Options.Slots.
 func hasSlots(r Runner) bool {
-	s, ok := r.(interface{ hasSlots() bool })
-	return ok && s.hasSlots()
+	c, ok := r.(managed)
+	return ok && c.hasSlots()
+}
+
+// awaitMade waits until the controllers are made, whose names are not known before.
+func (m *Manager) awaitMade(ctx context.Context) error {
+	select {
+	case <-m.made:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/tidings-go/tidings/internal/written"
+	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
 // broadcast wakes all goroutines that wait for a change.
@@ -24,6 +24,21 @@ func (b *broadcast) wait() <-chan struct{} {
 	return b.next
 }
 
+// await waits until a send after which done reports true. It returns false if ctx ends first.
+func (b *broadcast) await(ctx context.Context, done func() bool) bool {
+	for {
+		changed := b.wait()
+		if done() {
+			return true
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
 func (b *broadcast) send() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -33,24 +48,17 @@ func (b *broadcast) send() {
 	}
 }
 
-// WaitUntilReconciled waits until a call for a key has succeeded that began with the given
-// resource version of the object or a later one. If the object does not exist at that version,
-// it waits until the calls for its end have succeeded. A version that Options.Ignore ignores
-// leads to no call, and is not reached. It is for tests and scripts. It also waits while the
-// controller does not run.
+// WaitUntilReconciled waits until a call for a key has succeeded that began with the given resource
+// version of the object or a later one. If the object does not exist at that version, it waits
+// until the calls for its end have succeeded. A version that Options.Ignore ignores leads to no
+// call, and is not reached. It is for tests and scripts. It waits while the controller does not run
+// too.
 func (c *Controller[T]) WaitUntilReconciled(ctx context.Context, key, version string) error {
-	for {
-		changed := c.succeeded.wait()
-		if c.isReconciled(key, version) {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return fmt.Errorf("controller %q: waiting until %q is reconciled at version %s: %w",
-				c.o.Name, key, version, context.Cause(ctx))
-		}
+	if c.succeeded.await(ctx, func() bool { return c.isReconciled(key, version) }) {
+		return nil
 	}
+	return fmt.Errorf("controller %q: waiting until %q is reconciled at version %s: %w",
+		c.o.Name, key, version, context.Cause(ctx))
 }
 
 func (c *Controller[T]) isReconciled(key, version string) bool {
@@ -58,11 +66,11 @@ func (c *Controller[T]) isReconciled(key, version string) bool {
 	if r == nil {
 		return false
 	}
-	reconciled, called := r.lives.reconciled(key)
+	reconciled, called := r.incarnations.Reconciled(key)
 	if called {
 		return written.Reaches(reconciled, version)
 	}
-	primary := c.all()[0]
+	primary := c.informers.Primary()
 	namespace, _ := written.SplitKey(key)
 	reached, held := primary.Reached(namespace)
 	_, _, cached := primary.Cached(key)

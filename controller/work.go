@@ -4,39 +4,38 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/controller/internal/queue"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 const (
-	// lateAfter is the longest wait of a key in an entry that is not late, and the longest failure of an
-	// informer of an entry that is ready.
-	lateAfter = time.Minute
+	// lateAfter is the longest wait of a key in an entry that is not late, and the longest failure of
+	// an informer of an entry that is ready.
+	lateAfter = caches.LateAfter
 	// hungAfter is the time after which calls hang that hold up others.
 	hungAfter = 10 * time.Minute
 	// blockedAfter is the time after which a goroutine stands still.
 	blockedAfter = time.Minute
-	// idleAfter is the time after which a controller that does not run is lacking: right before the group
-	// waits for it no longer.
+	// idleAfter is the time after which a controller that does not run is lacking: right before the
+	// group waits for it no longer.
 	idleAfter = 55 * time.Second
-	// surveyPeriod is the least time between two surveys, and surveyCost its least multiple of the time
-	// that one takes.
+	// surveyPeriod is the least time between two surveys, and surveyCost its least multiple of the
+	// time that one takes.
 	surveyPeriod, surveyCost = 5 * time.Second, 100
 )
 
-// work is what the controllers tell of their work, as it is being gathered. No lock is taken under which code
-// of the user runs.
+// work is what the controllers tell of their work, as it is being gathered. No lock is taken under
+// which code of the user runs.
 type work struct {
 	slot.Work
 	now   time.Time
 	asked slot.Set // the entries that are served, or being warmed
-	warms slot.Set // those of them that are not served yet
-	told  slot.Set // those of them that are not ready, with a reason
+	warms slot.Set // of these, the entries that are not served yet
+	told  slot.Set // of these, the entries that are not ready, with a reason
 	*pulse
 }
 
@@ -57,10 +56,10 @@ type beat struct {
 	turn uint64
 }
 
-// Work describes the work of the controllers. A served entry is ready while no controller says otherwise: it
-// is open and not shut in each, no informer has failed for longer than a minute, and all show what was written
-// before. By namespace, the lists and watches of the namespaces in a slot alone are judged, where informers
-// have several.
+// Work describes the work of the controllers. A served entry is ready while no controller says
+// otherwise: it is open and not shut in each, no informer has failed for longer than a minute, and
+// all show what was written before. By namespace, the lists and watches of the namespaces in a slot
+// alone are judged, where informers have several.
 func (s *Slots) Work() slot.Work {
 	s.pulse.mu.Lock()
 	defer s.pulse.mu.Unlock()
@@ -155,124 +154,70 @@ func (w *work) lists(of any, listed int) {
 }
 
 // work adds the work of the controller.
-func (c *Controller[T]) work(w *work) {
-	t, r := c.slots.Load(), c.running.Load()
-	runs, isOver, failure := t.state()
-	w.runs(c.Name(), runs, isOver || c.lacks())
-	for _, f := range c.all() {
-		c.workOf(w, f)
+func (m *controllerMember[T]) work(w *work) {
+	r := m.c.running.Load()
+	runs, isOver, failure := m.state()
+	w.runs(m.Name(), runs, isOver || m.lacks())
+	for _, f := range m.c.informers.All() {
+		m.workOf(w, f)
 	}
-	_, opened, _ := t.sets()
+	_, opened, _ := m.Sets()
 	switch {
 	case isOver:
-		w.because(c.table().has(), "controller %q runs no more: %v", c.Name(), cmp.Or(failure, errors.New("its context has ended")))
+		w.because(m.All(), "controller %q runs no more: %v", m.Name(),
+			cmp.Or(failure, errors.New("its context has ended")))
 	case r == nil || r.isTermOver() || r.turns.Load() == 0:
-		w.because(c.table().has().Minus(w.told), "controller %q has not started", c.Name())
+		w.because(m.All().Minus(w.told), "controller %q has not started", m.Name())
 	default:
-		r.report(w)
-		w.because(c.table().has().And(w.warms).Minus(w.told), "its objects are being listed")
-		w.because(c.table().has().Minus(opened).Minus(w.warms).Minus(w.told), "it waits for versions")
+		r.slots.report(w)
+		w.because(m.All().And(w.warms).Minus(w.told), "its objects are being listed")
+		w.because(m.All().Minus(opened).Minus(w.warms).Minus(w.told), "it waits for versions")
 	}
 }
 
 // workOf adds the state of an informer.
-func (c *Controller[T]) workOf(w *work, f *follower[T]) {
+func (m *controllerMember[T]) workOf(w *work, f *caches.Informer) {
 	applied, transformed := f.Turns()
-	w.turns(f.informer, applied, "the cache of informer %q, or an index of it,", f.Name())
-	w.turns(f.informer, transformed, "the transform of informer %q", f.Name())
+	w.turns(f.Handle, applied, "the cache of informer %q, or an index of it,", f.Name())
+	w.turns(f.Handle, transformed, "the transform of informer %q", f.Name())
 	listed := 0
-	for _, namespace := range f.namespaces() {
+	for _, namespace := range f.Namespaces() {
 		watch := f.WatchOf(namespace)
 		listed += watch.Listed
 		why := fmt.Sprint(watch.State)
 		if watch.Failures > 0 && watch.LastError != nil {
 			why = watch.LastError.Error()
 		}
-		entries := c.slotsOf(c.neededBy(f, namespace))
+		entries := m.OfNamespace(m.c.informers.NeededBy(f, namespace))
 		switch {
-		case f.optional:
-		case !f.informer.HasSynced():
+		case f.Optional:
+		case !f.Handle.HasSynced():
 			w.because(entries, "informer %q is not synced: %s", f.Name(), why)
-		case f.isCutOff(namespace):
+		case f.IsCutOff(namespace):
 			w.because(entries, "informer %q fails in namespace %q: %s", f.Name(), namespace, why)
 		case watch.SlotsToList > 0:
 			w.because(entries.And(w.warms), "informer %q lists the objects of slots: %s", f.Name(), why)
 		}
 	}
-	w.lists(f.informer, listed)
+	w.lists(f.Handle, listed)
 }
 
-// report adds the state of the run.
-func (r *run[T]) report(w *work) {
-	w.turns(r, r.turns.Load(), "controller %q", r.c.Name())
-	for namespace, name := range r.holding() {
-		w.because(r.c.slotsOf(namespace), "informer %q is out of contact, or does not show what was written", name)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if w.Late = w.Late.Union(r.surveyed.late); r.surveyed.hung {
-		w.Hung, w.Late = true, w.Late.Union(r.c.table().has())
-	}
-	for n, count := range r.surveyed.objects {
-		w.Objects[n] += count
-	}
-	for f, registration := range r.registrations {
-		if registration == nil {
-			continue
-		}
-		if h := registration.Health(); !h.RunningSince.IsZero() && w.now.Sub(h.RunningSince) >= blockedAfter {
-			w.blocked("controller %q is at the change of %s of informer %q since %v", r.c.Name(), h.Running, f.Name(),
-				h.RunningSince)
-		}
-	}
-}
-
-// lacks reports whether a list and watch that calls need has failed for long: one for all entries, or all of
-// an informer.
-func (c *Controller[T]) lacks() bool {
-	for _, f := range c.all() {
+// lacks reports whether a list and watch that calls need has failed for long: one for all entries,
+// or all of an informer.
+func (m *controllerMember[T]) lacks() bool {
+	for _, f := range m.c.informers.All() {
 		failing := 0
-		for _, namespace := range f.namespaces() {
-			if f.optional || !f.failsForLong(namespace) {
+		for _, namespace := range f.Namespaces() {
+			if f.Optional || !f.FailsForLong(namespace) {
 				continue
 			}
-			if failing++; c.slotsOf(c.neededBy(f, namespace)) == c.table().has() {
+			if failing++; m.OfNamespace(m.c.informers.NeededBy(f, namespace)) == m.All() {
 				return true
 			}
 		}
-		if failing > 0 && failing == len(f.namespaces()) {
+		if failing > 0 && failing == len(f.Namespaces()) {
 			return true
 		}
 	}
 	return false
-}
-
-// survey is what a run finds out about its entries from time to time.
-type survey struct {
-	late    slot.Set
-	objects [slot.Entries]int
-	hung    bool      // all workers are in calls that have begun long ago, while keys wait or have waited
-	next    time.Time // the time of the next one
-}
-
-// survey makes a survey.
-func (r *run[T]) survey() {
-	s, began := survey{}, time.Now()
-	for _, key := range r.queue.Late(lateAfter) {
-		if n, ok := r.c.slotOf(r, key); ok {
-			s.late.Add(n)
-		}
-	}
-	for key := range r.c.primary.Lister().All() {
-		if n, ok := r.c.slotOf(r, key); ok {
-			s.objects[n]++
-		}
-	}
-	calls, stats := r.queue.Keys(queue.Running, math.MaxInt), r.queue.Stats()
-	now := time.Now()
-	s.next = now.Add(max(surveyPeriod, surveyCost*now.Sub(began)))
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s.hung = r.hungFor(stats, calls, r.surveyed.hung) >= hungAfter
-	r.surveyed = s
 }

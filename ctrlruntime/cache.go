@@ -26,8 +26,8 @@ import (
 // option, as with cache.New. Reads of a client of [NewClient] wait for writes if they are drop-in
 // informers.
 //
-// An informer that does less than it otherwise would is logged once, to the logger of ctrl.SetLogger.
-// The field Fallback of its health says why.
+// An informer that does less than it otherwise would is logged once, to the logger of
+// ctrl.SetLogger. The field Fallback of its health says why.
 func NewCache(config *rest.Config, opts cache.Options) (cache.Cache, error) {
 	httpClient, err := httpClientOf(config, opts.HTTPClient)
 	if err != nil {

@@ -160,9 +160,9 @@ func (r *waitingReader) List(ctx context.Context, list client.ObjectList,
 }
 
 // await calls read once the informers of a kind that it uses show the writes of the object that it
-// reads. With the name "" it waits for the writes of all objects in the namespace, or in all namespaces
-// for "". A read that has made an informer is repeated: the informer may not show a write yet whose
-// outcome is unknown.
+// reads. With the name "" it waits for the writes of all objects in the namespace, or in all
+// namespaces for "". A read that has made an informer is repeated: the informer may not show a
+// write yet whose outcome is unknown.
 func (r *waitingReader) await(ctx context.Context, of runtime.Object, kind schema.GroupVersionKind,
 	namespace, name string, read func() error) error {
 	if r.writes.none() {

@@ -34,8 +34,8 @@ func TestC03_ReadsThatShallNotWait(t *testing.T) {
 	})
 }
 
-// TestC03_ACacheThatLagsForMinutes: a read ends with its context, or after half a minute. A list brings the
-// write when two watches do not.
+// TestC03_ACacheThatLagsForMinutes: a read ends with its context, or after half a minute. A list
+// brings the write when two watches do not.
 func TestC03_ACacheThatLagsForMinutes(t *testing.T) {
 	withClient(t, cache.Options{}, 5*time.Minute, func(w *clientWorld) {
 		m := configMap("shop", "x", nil)
@@ -177,8 +177,8 @@ func TestNewClient(t *testing.T) {
 	})
 }
 
-// TestC03_EndsThatTheCacheCannotShow: a program deletes a pod that its cache leaves out. No event comes, and
-// its reads go on.
+// TestC03_EndsThatTheCacheCannotShow: a program deletes a pod that its cache leaves out. No event
+// comes, and its reads go on.
 func TestC03_EndsThatTheCacheCannotShow(t *testing.T) {
 	red := labels.SelectorFromSet(labels.Set{"color": "red"})
 	withClient(t, cache.Options{DefaultLabelSelector: red}, late, func(w *clientWorld) {

@@ -118,8 +118,8 @@ func TestC03_ReadsThatMakeNoInformer(t *testing.T) {
 	}
 }
 
-// TestC03_TheFirstReadOfATypeAfterAnUnknownOutcome: the informer that it makes holds the state before
-// the write, which the server applies later.
+// TestC03_TheFirstReadOfATypeAfterAnUnknownOutcome: the informer that it makes holds the state
+// before the write, which the server applies later.
 func TestC03_TheFirstReadOfATypeAfterAnUnknownOutcome(t *testing.T) {
 	withClient(t, cache.Options{}, late, func(w *clientWorld) {
 		m, err := apisim.Create(w.Context(), w.server, configMap("shop", "x", nil))
@@ -136,8 +136,8 @@ func TestC03_TheFirstReadOfATypeAfterAnUnknownOutcome(t *testing.T) {
 	})
 }
 
-// TestC03_TheInformerOfAllOtherNamespaces: it shows nothing of a namespace that has a cache of its own, and no
-// read of that namespace waits for it.
+// TestC03_TheInformerOfAllOtherNamespaces: it shows nothing of a namespace that has a cache of its
+// own, and no read of that namespace waits for it.
 func TestC03_TheInformerOfAllOtherNamespaces(t *testing.T) {
 	o := cache.Options{DefaultNamespaces: map[string]cache.Config{cache.AllNamespaces: {}, "shop": {}}}
 	for _, deleted := range []bool{false, true} {

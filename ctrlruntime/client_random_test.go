@@ -57,7 +57,8 @@ func shapeOf(seed uint64) shape {
 }
 
 // TestC03_RandomWrites: writers, each of objects of its own, write and read while events are late
-// and answers are lost. Reads return the states that the server has, without what a transform leaves out.
+// and answers are lost. Reads return the states that the server has, without what a transform
+// leaves out.
 func TestC03_RandomWrites(t *testing.T) {
 	for seed := range *seeds {
 		shape := shapeOf(seed)

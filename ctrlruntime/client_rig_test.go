@@ -91,8 +91,8 @@ func took(do func()) time.Duration {
 	return time.Since(began)
 }
 
-// reads checks that the cached state of an object is that of the last write, or that it is gone, and
-// that the read takes a time between two.
+// reads checks that the cached state of an object is that of the last write, or that it is gone,
+// and that the read takes a time between two.
 func (w *clientWorld) reads(written client.Object, gone bool, least, most time.Duration) {
 	w.Helper()
 	read := written.DeepCopyObject().(client.Object)

@@ -164,8 +164,8 @@ func TestC03_TheFirstReadOfATypeSeesTheWrite(t *testing.T) {
 	}
 }
 
-// TestC03_LastFinalizerOfAClient: the answer to the write that removes the last finalizer has the version
-// before the write.
+// TestC03_LastFinalizerOfAClient: the answer to the write that removes the last finalizer has the
+// version before the write.
 func TestC03_LastFinalizerOfAClient(t *testing.T) {
 	withClient(t, cache.Options{}, late, func(w *clientWorld) {
 		m := configMap("shop", "x", nil)

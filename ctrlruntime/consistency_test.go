@@ -14,8 +14,8 @@ import (
 )
 
 // TestConsistencyOption: controller-runtime's client with EnableReadYourWritesConsistency reads the
-// same from the cache of NewCache as from its own, and waits where it waits there. It is not made for
-// a cache of several namespaces.
+// same from the cache of NewCache as from its own, and waits where it waits there. It is not made
+// for a cache of several namespaces.
 func TestConsistencyOption(t *testing.T) {
 	both(t, cache.Options{}, func(w *world) {
 		seed(w)

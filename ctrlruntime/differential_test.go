@@ -216,7 +216,8 @@ func readKind(w *world, of func() (client.Object, client.ObjectList)) {
 	}
 }
 
-// inverted is a selector of a program's own: it embeds one of apimachinery's and selects the others.
+// inverted is a selector of a program's own: it embeds one of apimachinery's and selects the
+// others.
 type inverted struct{ labels.Selector }
 
 func (n inverted) Matches(l labels.Labels) bool { return !n.Selector.Matches(l) }

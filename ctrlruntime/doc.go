@@ -3,6 +3,15 @@
 // returns the [InformerSet] of such a cache, for health, waits, metrics and the pages of package
 // debug.
 //
+// # Usage
+//
+//	mgr, err := ctrl.NewManager(config, ctrl.Options{
+//		NewCache:  ctrlruntime.NewCache,
+//		NewClient: ctrlruntime.NewClient, // if reads are to wait for the writes before them
+//	})
+//
+// # Parts
+//
 //	ctrl.Options.NewCache ──▶ NewCache ──▶ controller-runtime's cache.New
 //	                                          │ options, namespaces, deep copies, errors
 //	                                          ▼ NewInformer
@@ -33,7 +42,8 @@
 // # Lists by labels and owners
 //
 //  1. List with a label selector of apimachinery that names values of a label, as app=web or tier
-//     in (a,b), and without a field selector, gets a field selector that only the indexer of step 2 knows.
+//     in (a,b), and without a field selector, gets a field selector that only the indexer of step 2
+//     knows.
 //  2. controller-runtime's reader looks it up as an index. The indexer yields the objects under
 //     the value with the fewest objects; the first such List adds an index of a label. An informer
 //     has up to 8 of them.
@@ -55,7 +65,7 @@
 //	    controller/guard does, before the write returns.
 //	 2. A read waits for the writes of the objects that it reads, one after the other, in the
 //	    informer that it reads from, which it finds as controller-runtime's cache does: by the kind
-//	    and the form of the object or list, and the namespace. Package internal/written decides
+//	    and the form of the object or list, and the namespace. Package internal/lead/written decides
 //	    whether an informer shows a write.
 //	 3. A write is forgotten when all informers of its resource show it. Informers that are made later
 //	    read the newest state of the server first, so that they show it.

@@ -33,7 +33,7 @@ import (
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/ctrlruntime"
-	"github.com/tidings-go/tidings/internal/logtable"
+	"github.com/tidings-go/tidings/internal/test/logtable"
 )
 
 func TestMain(m *testing.M) {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/tidings-go/tidings/internal/metaindex"
+	"github.com/tidings-go/tidings/internal/engine/metaindex"
 )
 
 // OwnerField is a field for List of a cache of [NewCache] that needs no IndexField: the UIDs of
@@ -49,8 +49,8 @@ type requirement struct {
 }
 
 // byLabels returns the options of a list. If they have a label selector that names values and no
-// field selector, they also have the field selector that stands for it. A selector of the program's own
-// has no values that are known.
+// field selector, they also have the field selector that stands for it. A selector of the program's
+// own has no values that are known.
 func byLabels(opts []client.ListOption) []client.ListOption {
 	var o client.ListOptions
 	o.ApplyOptions(opts)

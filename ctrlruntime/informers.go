@@ -20,16 +20,16 @@ import (
 
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // ErrNoInformer is the error of WaitFor if the cache has no informer for the type, form and
 // namespace of the object.
 var ErrNoInformer = errors.New("the cache has no informer of it: read it once, or watch it")
 
-// Informers returns the informers of a cache of [NewCache], nil for any other cache. Both
-// metrics.Collector.Add and the option DropIns of package debug accept the result.
+// Informers returns the informers of a cache of [NewCache], nil for any other cache. The
+// method Add of metrics.Collector and of debug.Handler accepts the result.
 func Informers(c cache.Cache) *InformerSet {
 	if w, ok := c.(*wrapper); ok {
 		return w.informers
@@ -64,7 +64,8 @@ type informerKey struct {
 	labels, fields string // the selectors
 	// without has the namespaces that the field selector leaves out.
 	without []string
-	// fallback says why the informer does less than one of NewCache otherwise does, "" if it does all.
+	// fallback says why the informer does less than one of NewCache otherwise does, "" if it does
+	// all.
 	fallback string
 }
 

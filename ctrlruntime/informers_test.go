@@ -56,11 +56,11 @@ func TestInformers(t *testing.T) {
 // pages reads the first page of package debug.
 func (w *world) pages(set *ctrlruntime.InformerSet) {
 	w.Helper()
-	pages, err := debug.New(debug.Options{DropIns: []any{set}})
-	if err != nil {
+	pages := debug.New(debug.Options{})
+	defer pages.Close()
+	if err := pages.Add(set); err != nil {
 		w.Fatal(err)
 	}
-	defer pages.Close()
 	answer := httptest.NewRecorder()
 	pages.ServeHTTP(answer, httptest.NewRequest("GET", "http://localhost/", nil))
 	for _, name := range []string{"configmaps.v1", "widgets.v1.example.com"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 	tidingscache "github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/ctrlruntime"
-	"github.com/tidings-go/tidings/internal/logtable"
+	"github.com/tidings-go/tidings/internal/test/logtable"
 )
 
 // newInformerFunc is the option NewInformer.
@@ -60,8 +60,8 @@ func combinations(yield func(string, combination) bool) {
 	}
 }
 
-// TestC03_Combinations: reads wait, or a line and the health say why not. The module's own source reads, or
-// they say that too.
+// TestC03_Combinations: reads wait, or a line and the health say why not. The module's own source
+// reads, or they say that too.
 func TestC03_Combinations(t *testing.T) {
 	for name, c := range combinations {
 		t.Run(name, func(t *testing.T) { synctest.Test(t, c.test) })
@@ -153,8 +153,8 @@ type tokens struct {
 func (l *tokens) Wait(context.Context) error { l.taken.Add(1); return nil }
 func (l *tokens) TryAccept() bool            { l.taken.Add(1); return true }
 
-// TestP18_InformersTakeNoTokens: an informer is made with the cache locked, and takes no token of the limit
-// that all clients of the program share, nor waits for one of its own.
+// TestP18_InformersTakeNoTokens: an informer is made with the cache locked, and takes no token of
+// the limit that all clients of the program share, nor waits for one of its own.
 func TestP18_InformersTakeNoTokens(t *testing.T) {
 	all := []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}, &corev1.Pod{}, &corev1.Namespace{}, &Widget{}, &AllowList{}}
 	for name, newInformer := range map[string]newInformerFunc{"its own": nil, "of client-go": toolscache.NewSharedIndexInformer} {

@@ -52,8 +52,8 @@ func (l probeLimiter) Wait(ctx context.Context) error {
 	return l.RateLimiter.Wait(ctx)
 }
 
-// unlimited returns a configuration whose rate limit does not count probes. If config has none, each
-// client has one of its own, which gets a token more: the probe of a watch takes none.
+// unlimited returns a configuration whose rate limit does not count probes. If config has none,
+// each client has one of its own, which gets a token more: the probe of a watch takes none.
 func unlimited(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	if config.RateLimiter != nil {

@@ -80,7 +80,8 @@ func TestContentType(t *testing.T) {
 	})
 }
 
-// TestOwnInformers: an option NewInformer of the caller makes the informers. They know no List by labels.
+// TestOwnInformers: an option NewInformer of the caller makes the informers. They know no List by
+// labels.
 func TestOwnInformers(t *testing.T) {
 	var made atomic.Int32
 	o := cache.Options{NewInformer: func(lw toolscache.ListerWatcher, example runtime.Object, resync time.Duration,

@@ -51,8 +51,8 @@ func (l *listWatch) Reading() (*source.Client, source.Resource, source.RESTOptio
 	return l.client, l.resource, l.options
 }
 
-// readable returns lw with the source of its objects, and a key that identifies them. If the source is
-// not known, the result has the shared table only, and key.fallback says why.
+// readable returns lw with the source of its objects, and a key that identifies them. If the source
+// is not known, the result has the shared table only, and key.fallback says why.
 func (r *reader) readable(lw cache.ListerWatcher,
 	example runtime.Object) (readable cache.ListerWatcher, key informerKey) {
 	l := &listWatch{ListerWatcher: lw}
@@ -81,8 +81,8 @@ func (r *reader) keyOf(l *listWatch, example runtime.Object) informerKey {
 	return key
 }
 
-// newest returns a ListerWatcher whose first list is the newest state of the server, if reads wait for
-// writes.
+// newest returns a ListerWatcher whose first list is the newest state of the server, if reads wait
+// for writes.
 func (r *reader) newest(lw cache.ListerWatcher) cache.ListerWatcher {
 	of := cache.ToListerWatcherWithContext(lw)
 	list := func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -101,8 +101,8 @@ func (r *reader) askNewest(o *metav1.ListOptions) {
 	}
 }
 
-// leftOut returns the namespaces that a field selector excludes. The selector of cache.AllNamespaces
-// excludes those that have a cache of their own.
+// leftOut returns the namespaces that a field selector excludes. The selector of
+// cache.AllNamespaces excludes those that have a cache of their own.
 func leftOut(selector string) (namespaces []string) {
 	parsed, err := fields.ParseSelector(selector)
 	if err != nil {
@@ -139,8 +139,8 @@ func nameOf(of form, resource source.Resource, o source.RESTOptions) string {
 	return name
 }
 
-// read fills in the source of the objects of l, or what is known of it. The error says why it cannot
-// be read.
+// read fills in the source of the objects of l, or what is known of it. The error says why it
+// cannot be read.
 func (r *reader) read(l *listWatch, example runtime.Object) error {
 	list, watch := requestsOf(l.ListerWatcher)
 	if list == nil || watch == nil || list.URL.Path != watch.URL.Path {
@@ -251,8 +251,8 @@ const (
 	metadata
 )
 
-// formOf returns the form of an object, or that of the objects in a list, as controller-runtime's cache
-// tells them apart.
+// formOf returns the form of an object, or that of the objects in a list, as controller-runtime's
+// cache tells them apart.
 func formOf(obj runtime.Object) form {
 	switch obj.(type) {
 	case runtime.Unstructured:

@@ -20,8 +20,8 @@ func widgets() apisim.Resource {
 	}
 }
 
-// allowLists is a type whose kind ends in List, as ManagedPrefixList of a provider does, and whose plural
-// nobody guesses.
+// allowLists is a type whose kind ends in List, as ManagedPrefixList of a provider does, and whose
+// plural nobody guesses.
 func allowLists() apisim.Resource {
 	return apisim.Resource{
 		Group: widgetVersion.Group, Version: widgetVersion.Version, Name: "allowed",

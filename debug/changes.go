@@ -9,13 +9,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/fielddiff"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/fielddiff"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 const (
-	// pendingChanges bounds the changes of a view that wait until they are sent, and those of a page
-	// without a script.
+	// pendingChanges bounds the changes of a view that wait until they are sent, and those of a
+	// page without a script.
 	pendingChanges = 1000
 	// shownFields bounds the fields of a change, shownValue the characters of a value.
 	shownFields, shownValue = 20, 80
@@ -66,9 +66,9 @@ func (h *Handler) changesPage(r *http.Request) (any, error) {
 		Informer: r.FormValue("informer"), Filter: r.FormValue("filter"), Changes: []Change{},
 		Bodies: h.o.Bodies, Live: !wantsJSON(r) && r.FormValue("once") == "",
 	}
-	for _, i := range h.informers() {
-		if i.view != nil {
-			f.Informers = append(f.Informers, i.name)
+	for _, i := range h.figures().Informers {
+		if i.View != nil {
+			f.Informers = append(f.Informers, i.Name)
 		}
 	}
 	if f.Informer == "" || f.Live {
@@ -150,11 +150,11 @@ func (h *Handler) follow(name, filter string) (*changes, error) {
 	if err != nil {
 		return nil, err
 	}
-	if i.view == nil {
+	if i.View == nil {
 		return nil, fmt.Errorf("informer %q was released: its changes are not shown", name)
 	}
-	c := &changes{view: i.view, filter: filter, signal: make(chan struct{}, 1)}
-	if c.remove, err = i.view.Follow("debug", c.add); err != nil {
+	c := &changes{view: i.View, filter: filter, signal: make(chan struct{}, 1)}
+	if c.remove, err = i.View.Follow("debug", c.add); err != nil {
 		return nil, err
 	}
 	return c, nil

@@ -25,17 +25,17 @@ type ControllerFigures struct {
 
 func (h *Handler) controllerPage(r *http.Request) (any, error) {
 	name := r.FormValue("name")
-	all, _, skipped := h.controllers()
+	all := h.figures()
 	var names []string
-	for _, of := range all {
-		names = append(names, of.health.Name)
-		if c := of.health; c.Name == name {
+	for _, of := range all.Controllers {
+		names = append(names, of.Health.Name)
+		if c := of.Health; c.Name == name {
 			f := ControllerFigures{ControllerRow: h.controllerRow(c), Problems: controllerProblems(c, now())}
-			f.Guard = of.guard
+			f.Guard = of.Guard
 			for _, r := range append(slices.Clip(c.Fights), c.Looping...) {
 				f.WithoutManagers = f.WithoutManagers || r.Manager == ""
 			}
-			f.LastCalls = of.calls("")
+			f.LastCalls = of.Calls("")
 			for _, call := range f.LastCalls {
 				if call.Error != "" && len(f.LastFailed) < keyCalls {
 					f.LastFailed = append(f.LastFailed, call)
@@ -45,7 +45,7 @@ func (h *Handler) controllerPage(r *http.Request) (any, error) {
 			return f, nil
 		}
 	}
-	if lacks := skipped[name]; lacks != "" {
+	if lacks := all.Skipped[name]; lacks != "" {
 		return nil, fmt.Errorf("controller %q is skipped: %s", name, lacks)
 	}
 	return nil, missing("controller", name, names)

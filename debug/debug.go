@@ -7,47 +7,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"time"
 
-	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/flight"
-	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/footprint"
-	"github.com/tidings-go/tidings/internal/inspect"
-	"github.com/tidings-go/tidings/shard"
+	"github.com/tidings-go/tidings/internal/see/footprint"
+	"github.com/tidings-go/tidings/internal/see/gather"
 )
 
-// Informer is an informer that is in no factory of Options: a *tidings.Informer that
-// tidings.NewInformer has made.
-type Informer interface{ Health() health.Informer }
-
-// Controller is a controller that is in no manager of Options: a *controller.Controller.
-type Controller interface{ Health() controller.Health }
-
-// Group is a group of shards: a *shard.Group.
-type Group interface {
-	Health() shard.Health
-	Map() []shard.Entry
-}
-
-// Options name the informers, controllers and groups that the pages show.
+// Options are the choices of a [Handler]. The zero value is ready.
 type Options struct {
-	// Factories are the factories whose informers are shown.
-	Factories []*tidings.Factory
-	// Informers are informers without a factory.
-	Informers []Informer
-	// DropIns are factories of packages clientgo/informers, dynamicinformer and
-	// metadatainformer, and informers of clientgo/cache that have no factory. Of a wrapper of an
-	// informer, pass GetStore().
-	DropIns []any
-	// Managers are the managers whose controllers and elections are shown.
-	Managers []*controller.Manager
-	// Controllers are controllers without a manager.
-	Controllers []Controller
-	// Groups are the groups of shards that this process is a member of.
-	Groups []Group
 	// Bodies shows objects and the values of fields that have changed, except the contents of
 	// Secrets. Then readers of the pages can read every cached object.
 	Bodies bool
@@ -62,6 +30,7 @@ type Options struct {
 // Handler answers requests for the pages. Use [New].
 type Handler struct {
 	o       Options
+	sources gather.Sources
 	mux     *http.ServeMux
 	sampler *sampler
 	// estimates has the memory of each informer.
@@ -70,39 +39,29 @@ type Handler struct {
 	stop      context.CancelFunc
 }
 
-// New returns a handler. To serve it below a path, mount it with a slash at the end:
+// New returns a handler that shows what is added to it. To serve it below a path, mount it with a
+// slash at the end:
 //
 //	mux.Handle("/debug/tidings/", http.StripPrefix("/debug/tidings", handler))
-func New(o Options) (*Handler, error) {
-	switch {
-	case slices.Contains(o.Factories, nil):
-		return nil, errors.New("debug: New: Options.Factories has a nil factory")
-	case slices.Contains(o.Managers, nil):
-		return nil, errors.New("debug: New: Options.Managers has a nil manager")
-	case slices.Contains(o.Informers, nil):
-		return nil, errors.New("debug: New: Options.Informers has a nil informer")
-	case slices.Contains(o.Controllers, nil):
-		return nil, errors.New("debug: New: Options.Controllers has a nil controller")
-	case slices.Contains(o.Groups, nil):
-		return nil, errors.New("debug: New: Options.Groups has a nil group")
-	}
-	for _, of := range o.DropIns {
-		if _, ok := inspect.ViewsOf(of); !ok {
-			return nil, fmt.Errorf("debug: New: Options.DropIns has a %T: pass a factory of "+
-				"clientgo/informers, dynamicinformer or metadatainformer, or an informer of "+
-				"clientgo/cache; of a wrapper of an informer, pass GetStore()", of)
-		}
-	}
-	if len(o.Factories)+len(o.Informers)+len(o.DropIns)+len(o.Managers)+len(o.Controllers)+
-		len(o.Groups) == 0 {
-		return nil, errors.New("debug: New: Options name nothing to show: " +
-			"set Factories, DropIns or Managers")
-	}
+func New(o Options) *Handler {
 	h := &Handler{o: o}
 	h.stopped, h.stop = context.WithCancel(context.Background())
 	h.sampler = newSampler(h.stopped, h.sample)
 	h.mux = h.routes()
-	return h, nil
+	return h
+}
+
+// Add adds sources, which the pages show in this order: each is a *tidings.Factory, a factory of a
+// drop-in package, an informer of either that has no factory, a *controller.Manager, a
+// *controller.Controller or *election.Elector without one, or a *shard.Group. A wrapper of a
+// drop-in informer is added by its GetStore. The guard of a manager is shown with its controllers;
+// one that is added has no page. A source that was added before is not added again. With an error,
+// no source is added.
+func (h *Handler) Add(sources ...any) error {
+	if err := h.sources.Add(sources...); err != nil {
+		return fmt.Errorf("debug: Add: %w", err)
+	}
+	return nil
 }
 
 // Close ends the views of changes that are open, and the sampler.
@@ -111,14 +70,18 @@ func (h *Handler) Close() { h.stop() }
 // shutdownGrace is the time for which Serve waits for requests at its end.
 const shutdownGrace = time.Second
 
-// Serve answers requests at an address until ctx ends. An address without a host, as in ":8085",
-// is on localhost. For requests from other hosts, name an interface, as in "0.0.0.0:8085".
-func Serve(ctx context.Context, address string, o Options) error {
-	h, err := New(o)
-	if err != nil {
-		return err
-	}
+// Serve answers requests for pages of sources, which are those of [Handler.Add], at an address
+// until ctx ends. An address without a host, as in ":8085", is on localhost. For requests from
+// other hosts, name an interface, as in "0.0.0.0:8085".
+func Serve(ctx context.Context, address string, o Options, sources ...any) error {
+	h := New(o)
 	defer h.Close()
+	if err := h.sources.Add(sources...); err != nil {
+		return fmt.Errorf("debug: Serve: %w", err)
+	}
+	if len(sources) == 0 {
+		return errors.New("debug: Serve: there is nothing to show: pass a factory or a manager")
+	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("debug: Serve: the address %q is not host:port: %w", address, err)

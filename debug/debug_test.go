@@ -18,8 +18,9 @@ import (
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/see/gather"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 const configMaps, someKey = "/informer?name=configmaps.v1", "/key?key=a/c0"
@@ -145,7 +146,7 @@ func TestProblemsOfHealth(t *testing.T) {
 	of := func(change func(i *health.Informer)) []Problem {
 		i := well
 		change(&i)
-		return h.informerProblems(informer{name: i.Name, health: i}, now)
+		return h.informerProblems(gather.Informer{Name: i.Name, Health: i}, now)
 	}
 	running := controller.Health{Name: "c", State: controller.StateRunning}
 	ofController := func(change func(c *controller.Health)) []Problem {
@@ -303,7 +304,7 @@ func TestStream(t *testing.T) {
 			}
 			w.set("c2", "first")
 			w.pass(time.Second)
-			if handlers := len(w.o.Factories[0].Health()[0].Handlers); handlers != 2 {
+			if handlers := len(w.shown[0].(*tidings.Factory).Health()[0].Handlers); handlers != 2 {
 				t.Errorf("%d handlers are left, want 2", handlers)
 			}
 		}
@@ -416,21 +417,12 @@ func TestSamplerEndsWithoutRequests(t *testing.T) {
 	})
 }
 
-func TestOptionsThatCannotBe(t *testing.T) {
-	for want, o := range map[string]Options{
-		"nothing to show": {},
-		"nil factory":     {Factories: []*tidings.Factory{nil}},
-		"nil manager":     {Managers: []*controller.Manager{nil}},
-		"nil informer":    {Informers: []Informer{nil}},
-		"nil controller":  {Controllers: []Controller{nil}},
-		"nil group":       {Groups: []Group{nil}},
-	} {
-		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q", o, err, want)
-		}
+func TestPagesThatCannotBeServed(t *testing.T) {
+	if err := Serve(t.Context(), "", Options{}); err == nil || !strings.Contains(err.Error(), "nothing to show") {
+		t.Errorf("without sources: %v", err)
 	}
 	for address, want := range map[string]string{"here": "not host:port", "localhost:99999": "invalid port"} {
-		err := Serve(t.Context(), address, Options{Managers: []*controller.Manager{new(controller.Manager)}})
+		err := Serve(t.Context(), address, Options{}, new(controller.Manager))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", address, err, want)
 		}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/clientgo/cache"
 	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
 	"github.com/tidings-go/tidings/clientgo/informers"
@@ -22,8 +23,8 @@ import (
 )
 
 // withDropIns shows informers of all drop-in packages, with Secrets among their objects: two of a
-// typed factory, one of a dynamic and one of a metadata factory, and one that has no factory and whose
-// objects may be of any type.
+// typed factory, one of a dynamic and one of a metadata factory, and one that has no factory and
+// whose objects may be of any type.
 func withDropIns(w *world, bodies bool, test func()) {
 	handlers := utilruntime.ErrorHandlers
 	utilruntime.ErrorHandlers = nil // one of them sleeps by the clock of the process
@@ -68,8 +69,8 @@ func withDropIns(w *world, bodies bool, test func()) {
 	}()
 	w.pass(5 * time.Second)
 	w.pages.Close()
-	w.pages, err = New(Options{DropIns: []any{typed, dynamics, metadatas, alone}, Bodies: bodies})
-	w.fatal(err)
+	w.pages = New(Options{Bodies: bodies})
+	w.fatal(w.pages.Add(typed, dynamics, metadatas, alone))
 	test()
 }
 
@@ -133,10 +134,15 @@ func TestChangesOfDropIns(t *testing.T) {
 	})
 }
 
-func TestDropInsThatCannotBe(t *testing.T) {
-	for _, of := range []any{nil, 1, (*Handler)(nil)} {
-		if _, err := New(Options{DropIns: []any{of}}); err == nil || !strings.Contains(err.Error(), "pass GetStore()") {
-			t.Errorf("%T: %v", of, err)
+func TestSourcesThatCannotBe(t *testing.T) {
+	for want, of := range map[string]any{
+		"the source is nil": nil, "pass GetStore()": 1, "the *debug.Handler is nil": (*Handler)(nil),
+		"the *tidings.Factory is nil": (*tidings.Factory)(nil), "cannot be compared": []int{1},
+	} {
+		pages := New(Options{})
+		if err := pages.Add(of); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%T: %v, want %q", of, err, want)
 		}
+		pages.Close()
 	}
 }

@@ -32,7 +32,8 @@ type GroupFigures struct {
 	Colors map[string]int `json:"-"`
 	// Controllers are the entries of controllers.
 	Controllers []shard.Entry `json:"-"`
-	// Odd are the slots that move, or are not covered, or late, up to maxOdd, and MoreOdd counts the others.
+	// Odd are the slots that move, or are not covered, or late, up to maxOdd, and MoreOdd counts
+	// the others.
 	Odd     []shard.Entry `json:"-"`
 	MoreOdd int           `json:"-"`
 }
@@ -40,16 +41,15 @@ type GroupFigures struct {
 // maxOdd bounds the rows of slots on a page.
 const maxOdd = 32
 
-func groupRow(g Group) GroupRow {
-	h := g.Health()
+func groupRow(h shard.Health) GroupRow {
 	return GroupRow{h, text(h.Map), text(h.Polling), text(h.LastError)}
 }
 
 func (h *Handler) groupPage(r *http.Request) (any, error) {
 	name := r.FormValue("name")
 	var names []string
-	for _, g := range h.o.Groups {
-		row := groupRow(g)
+	for _, g := range h.figures().Groups {
+		row := groupRow(g.Health)
 		if row.Lease != name {
 			names = append(names, row.Lease)
 			continue

@@ -57,11 +57,9 @@ func groupOf() *group {
 const groupPath = "/group?name=ops%2Frollout"
 
 // groupPages returns a world whose pages show a group alone.
-func groupPages(t *testing.T, g Group) *world {
-	w := &world{T: t}
-	var err error
-	w.pages, err = New(Options{Groups: []Group{g}})
-	w.fatal(err)
+func groupPages(t *testing.T, g *group) *world {
+	w := &world{T: t, pages: New(Options{})}
+	w.fatal(w.pages.Add(g))
 	t.Cleanup(w.pages.Close)
 	return w
 }

@@ -7,8 +7,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/footprint"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/footprint"
+	"github.com/tidings-go/tidings/internal/see/gather"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // listedKeys bounds the keys of a page.
@@ -54,29 +55,29 @@ func (h *Handler) informerPage(r *http.Request) (any, error) {
 	}
 	f := InformerFigures{InformerRow: h.informerRow(i), Search: r.FormValue("search")}
 	f.Problems = h.informerProblems(i, now())
-	if len(i.health.Namespaces) == 0 {
-		f.Watches = []NamedWatch{{"", i.health.Watch}}
+	if len(i.Health.Namespaces) == 0 {
+		f.Watches = []NamedWatch{{"", i.Health.Watch}}
 	}
-	for _, namespace := range sortedKeys(i.health.Namespaces) {
-		f.Watches = append(f.Watches, NamedWatch{namespace, i.health.Namespaces[namespace]})
+	for _, namespace := range sortedKeys(i.Health.Namespaces) {
+		f.Watches = append(f.Watches, NamedWatch{namespace, i.Health.Namespaces[namespace]})
 	}
-	if i.view != nil {
-		memory := footprint.Of(i.view)
-		f.HasKeys, f.Indexes, f.Memory = true, i.view.Usage().Indexes, &memory
-		f.Keys, f.Found = searchKeys(i.view, f.Search)
+	if i.View != nil {
+		memory := footprint.Of(i.View)
+		f.HasKeys, f.Indexes, f.Memory = true, i.View.Usage().Indexes, &memory
+		f.Keys, f.Found = searchKeys(i.View, f.Search)
 	}
 	return f, nil
 }
 
-func (h *Handler) handlerRows(i informer) (rows []HandlerRow) {
-	name := "informer " + i.name
-	for _, handler := range i.health.Handlers {
+func (h *Handler) handlerRows(i gather.Informer) (rows []HandlerRow) {
+	name := "informer " + i.Name
+	for _, handler := range i.Health.Handlers {
 		row := HandlerRow{
 			Handler: handler, Delivered: h.sampler.rates(name, "delivered to "+handler.Name),
 			Backlog: h.sampler.values(name, "pending of "+handler.Name),
 		}
 		row.Rate = row.Delivered.Last()
-		row.Behind.Duration = h.sampler.behind(i.name, handler)
+		row.Behind.Duration = h.sampler.behind(i.Name, handler)
 		rows = append(rows, row)
 	}
 	return rows

@@ -8,7 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/controller"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/gather"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // KeyFigures is the JSON form of the page of a key.
@@ -103,32 +104,32 @@ func (h *Handler) keyPage(r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	for _, i := range h.informers() {
-		for _, handler := range i.health.Handlers {
+	all := h.figures()
+	for _, i := range all.Informers {
+		for _, handler := range i.Health.Handlers {
 			if handler.Running == f.Key {
-				f.Handlers = append(f.Handlers, KeyHandler{i.name, handler.Name, handler.RunningSince})
+				f.Handlers = append(f.Handlers, KeyHandler{i.Name, handler.Name, handler.RunningSince})
 			}
 		}
-		if only != "" && i.name != only {
+		if only != "" && i.Name != only {
 			continue
 		}
-		if i.view == nil {
-			f.Unknown = append(f.Unknown, i.name)
+		if i.View == nil {
+			f.Unknown = append(f.Unknown, i.Name)
 			continue
 		}
-		obj, ok := i.view.Object(f.Key)
+		obj, ok := i.View.Object(f.Key)
 		if !ok {
-			f.Absent = append(f.Absent, i.name)
+			f.Absent = append(f.Absent, i.Name)
 			continue
 		}
-		f.Cached = append(f.Cached, h.cached(i.name, i.view, obj, f.Field))
+		f.Cached = append(f.Cached, h.cached(i.Name, i.View, obj, f.Field))
 	}
-	f.Controllers = h.keyControllers(f.Key)
-	controllers, _, _ := h.controllers()
-	for _, c := range controllers {
-		calls := c.calls(f.Key)
+	f.Controllers = keyControllers(all.Controllers, f.Key)
+	for _, c := range all.Controllers {
+		calls := c.Calls(f.Key)
 		for _, call := range calls[:min(len(calls), keyCalls)] {
-			f.Calls = append(f.Calls, KeyCall{c.health.Name, call})
+			f.Calls = append(f.Calls, KeyCall{c.Health.Name, call})
 		}
 	}
 	return f, nil
@@ -164,10 +165,9 @@ func (h *Handler) cached(name string, view inspect.View, obj any, field string) 
 	return c
 }
 
-func (h *Handler) keyControllers(key string) (found []KeyController) {
-	controllers, _, _ := h.controllers()
-	for _, of := range controllers {
-		c := of.health
+func keyControllers(all []gather.Controller, key string) (found []KeyController) {
+	for _, of := range all {
+		c := of.Health
 		add := func(applies bool, since time.Time, what string) {
 			if applies {
 				found = append(found, KeyController{c.Name, what, since})

@@ -15,7 +15,7 @@ import (
 // mix up their samples.
 func TestHandlersOfOneName(t *testing.T) {
 	inWorld(t, Options{}, func(w *world) {
-		informer, err := tidings.For[*corev1.ConfigMap](w.o.Factories[0], tidings.Selection{})
+		informer, err := tidings.For[*corev1.ConfigMap](w.shown[0].(*tidings.Factory), tidings.Selection{})
 		w.fatal(err)
 		for _, late := range []bool{true, false} {
 			_, err := informer.AddHandler(tidings.Funcs[*corev1.ConfigMap]{
@@ -48,31 +48,31 @@ func TestHandlersOfOneName(t *testing.T) {
 // TestControllersOfOneName has two controllers of one name, as the managers of two clusters have:
 // each has a page.
 func TestControllersOfOneName(t *testing.T) {
-	inWorld(t, Options{Controllers: []Controller{someController{"labels", 7}, someController{"labels", 9}}},
-		func(w *world) {
-			w.pass(5 * time.Second)
-			o := getJSON[Overview](w, "/")
-			var names []string
-			for _, c := range o.Controllers {
-				names = append(names, c.Health.Name)
-			}
-			if got := strings.Join(names, " "); got != "labels labels#2 labels#3" {
-				t.Errorf("the controllers are %s", got)
-			}
-			w.has("/", true, `href="controller?name=labels%233"`)
-			one := getJSON[ControllerFigures](w, "/controller?name=labels%233")
-			if one.Health.Workers != 9 || one.Rate > 0 || len(one.LastCalls) != 1 || one.LastCalls[0].Key != "a/9" {
-				t.Errorf("the third controller is %+v", one)
-			}
-			if first := getJSON[ControllerFigures](w, "/controller?name=labels"); first.Guard == nil ||
-				getJSON[ControllerFigures](w, "/controller?name=labels%232").Guard != nil {
-				t.Error("the guard is not that of the first controller alone")
-			}
-			calls := getJSON[KeyFigures](w, "/key?key=a/9").Calls
-			if len(calls) != 1 || calls[0].Controller != "labels#3" {
-				t.Errorf("the calls are %+v", calls)
-			}
-		})
+	inWorld(t, Options{}, func(w *world) {
+		w.fatal(w.pages.Add(someController{"labels", 7}, someController{"labels", 9}))
+		w.pass(5 * time.Second)
+		o := getJSON[Overview](w, "/")
+		var names []string
+		for _, c := range o.Controllers {
+			names = append(names, c.Health.Name)
+		}
+		if got := strings.Join(names, " "); got != "labels labels#2 labels#3" {
+			t.Errorf("the controllers are %s", got)
+		}
+		w.has("/", true, `href="controller?name=labels%233"`)
+		one := getJSON[ControllerFigures](w, "/controller?name=labels%233")
+		if one.Health.Workers != 9 || one.Rate > 0 || len(one.LastCalls) != 1 || one.LastCalls[0].Key != "a/9" {
+			t.Errorf("the third controller is %+v", one)
+		}
+		if first := getJSON[ControllerFigures](w, "/controller?name=labels"); first.Guard == nil ||
+			getJSON[ControllerFigures](w, "/controller?name=labels%232").Guard != nil {
+			t.Error("the guard is not that of the first controller alone")
+		}
+		calls := getJSON[KeyFigures](w, "/key?key=a/9").Calls
+		if len(calls) != 1 || calls[0].Controller != "labels#3" {
+			t.Errorf("the calls are %+v", calls)
+		}
+	})
 }
 
 // someController is a controller with a number.

@@ -12,9 +12,9 @@ import (
 	managed "sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/yaml"
 
-	"github.com/tidings-go/tidings/internal/dedup"
-	"github.com/tidings-go/tidings/internal/fieldpath"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
+	"github.com/tidings-go/tidings/internal/decode/fieldpath"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // Manager is a writer of an object, as its managed fields name it.

@@ -9,8 +9,9 @@ import (
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/footprint"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/footprint"
+	"github.com/tidings-go/tidings/internal/see/gather"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -87,63 +88,59 @@ func (h *Handler) overview(*http.Request) (any, error) {
 		At: now, Problems: []Problem{}, Informers: []InformerRow{}, Process: process(),
 		Records: h.o.Recorder != nil,
 	}
-	informers := h.informers()
-	memory := h.memory(informers)
-	for _, i := range informers {
+	figures := h.figures()
+	memory := h.memory(figures.Informers)
+	for _, i := range figures.Informers {
 		o.Problems = append(o.Problems, h.informerProblems(i, now)...)
 		row := h.informerRow(i)
-		if m, ok := memory[i.name]; ok {
+		if m, ok := memory[i.Name]; ok {
 			row.Memory = &m
 			o.ByMemory = append(o.ByMemory, row)
 		}
 		o.Informers = append(o.Informers, row)
 	}
 	slices.SortStableFunc(o.ByMemory, func(a, b InformerRow) int { return b.Memory.Bytes - a.Memory.Bytes })
-	controllers, elections, skipped := h.controllers()
-	for _, c := range controllers {
-		o.Problems = append(o.Problems, controllerProblems(c.health, now)...)
-		o.Controllers = append(o.Controllers, h.controllerRow(c.health))
+	for _, c := range figures.Controllers {
+		o.Problems = append(o.Problems, controllerProblems(c.Health, now)...)
+		o.Controllers = append(o.Controllers, h.controllerRow(c.Health))
 	}
-	for _, e := range elections {
+	for _, e := range figures.Elections {
 		o.Problems = append(o.Problems, electionProblems(e)...)
 		o.Elections = append(o.Elections, ElectionRow{e, text(e.LastError), text(e.Polling)})
 	}
-	for _, g := range h.o.Groups {
-		row := groupRow(g)
+	for _, g := range figures.Groups {
+		row := groupRow(g.Health)
 		o.Problems = append(o.Problems, groupProblems(row.Health, now)...)
 		o.Groups = append(o.Groups, row)
 	}
-	for name, missing := range skipped {
+	for name, missing := range figures.Skipped {
 		o.Problems = append(o.Problems, Problem{Of: "controller " + name, Link: "./",
 			What: "is skipped: " + missing})
 	}
-	o.Skipped = skipped
-	for _, f := range h.o.Factories {
-		o.Sharing = append(o.Sharing, f.SharingStats())
-	}
+	o.Skipped, o.Sharing = figures.Skipped, figures.Sharing
 	slices.SortStableFunc(o.Problems, func(a, b Problem) int { return a.Since.Compare(b.Since) })
 	return o, nil
 }
 
-func (h *Handler) memory(informers []informer) map[string]Memory {
+func (h *Handler) memory(informers []gather.Informer) map[string]Memory {
 	views := make(map[string]inspect.View, len(informers))
 	for _, i := range informers {
-		if i.view != nil {
-			views[i.name] = i.view
+		if i.View != nil {
+			views[i.Name] = i.View
 		}
 	}
 	return h.estimates.Update(views)
 }
 
-func (h *Handler) informerRow(i informer) InformerRow {
-	name := "informer " + i.name
+func (h *Handler) informerRow(i gather.Informer) InformerRow {
+	name := "informer " + i.Name
 	row := InformerRow{
-		Name: i.name, Health: i.health,
+		Name: i.Name, Health: i.Health,
 		Events:  h.sampler.rates(name, "delivered"),
 		Objects: h.sampler.values(name, "objects"), Handlers: h.handlerRows(i),
 	}
 	row.Rate = row.Events.Last()
-	for _, handler := range i.health.Handlers {
+	for _, handler := range i.Health.Handlers {
 		row.Pending += handler.Pending
 	}
 	return row

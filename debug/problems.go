@@ -10,6 +10,7 @@ import (
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/see/gather"
 )
 
 const (
@@ -38,28 +39,28 @@ type Problem struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-func (h *Handler) informerProblems(i informer, now time.Time) (found []Problem) {
-	state, link := i.health, informerLink(i.name)
+func (h *Handler) informerProblems(i gather.Informer, now time.Time) (found []Problem) {
+	state, link := i.Health, informerLink(i.Name)
 	add := func(of string, since time.Time, format string, args ...any) {
 		found = append(found, Problem{of, link, fmt.Sprintf(format, args...), since})
 	}
 	switch {
 	case state.State.Failing() && len(state.Namespaces) == 0:
-		add(i.name, state.FailingSince, "is %s: %v", state.State, state.LastError)
+		add(i.Name, state.FailingSince, "is %s: %v", state.State, state.LastError)
 	case state.State == tidings.StateStopped:
-		add(i.name, state.Since, "has stopped")
+		add(i.Name, state.Since, "has stopped")
 	case !state.Synced:
-		add(i.name, state.Since, "is not synced: %s, %d objects so far", state.State, state.Listed)
+		add(i.Name, state.Since, "is not synced: %s, %d objects so far", state.State, state.Listed)
 	case now.Sub(state.LastEvent) > quietFor:
-		add(i.name, state.LastEvent, "has received nothing, not even a bookmark")
+		add(i.Name, state.LastEvent, "has received nothing, not even a bookmark")
 	}
 	for _, namespace := range slices.Sorted(maps.Keys(state.Namespaces)) {
 		if w := state.Namespaces[namespace]; w.State.Failing() {
-			add(i.name, w.FailingSince, "is %s in namespace %s: %v", w.State, namespace, w.LastError)
+			add(i.Name, w.FailingSince, "is %s in namespace %s: %v", w.State, namespace, w.LastError)
 		}
 	}
 	for _, handler := range state.Handlers {
-		of, behind := "handler "+handler.Name+" of "+i.name, h.sampler.behind(i.name, handler)
+		of, behind := "handler "+handler.Name+" of "+i.Name, h.sampler.behind(i.Name, handler)
 		switch {
 		case behind > handlerBehind:
 			add(of, now.Add(-behind), "is behind: %d notifications wait", handler.Pending)
@@ -70,10 +71,10 @@ func (h *Handler) informerProblems(i informer, now time.Time) (found []Problem) 
 		}
 	}
 	if state.Undecodable > 0 {
-		add(i.name, time.Time{}, "%d objects cannot be decoded, as %v", state.Undecodable, state.LastDropped)
+		add(i.Name, time.Time{}, "%d objects cannot be decoded, as %v", state.Undecodable, state.LastDropped)
 	}
 	if state.IndexErrors+state.TransformErrors+state.Dropped > 0 {
-		add(i.name, time.Time{}, "%d objects dropped, %d failed transforms, %d failed index functions",
+		add(i.Name, time.Time{}, "%d objects dropped, %d failed transforms, %d failed index functions",
 			state.Dropped, state.TransformErrors, state.IndexErrors)
 	}
 	return found

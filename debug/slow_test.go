@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/tidings-go/tidings"
 )
 
 // TestSlowClients open a stream and read nothing more: its handler ends after a while, and with
@@ -24,7 +26,7 @@ func TestSlowClients(t *testing.T) {
 				_, err := io.WriteString(client, "GET /stream?informer=configmaps.v1 HTTP/1.1\r\nHost: localhost\r\n\r\n")
 				w.fatal(err)
 				synctest.Wait()
-				if n := len(w.o.Factories[0].Health()[0].Handlers); n != 3 {
+				if n := len(w.shown[0].(*tidings.Factory).Health()[0].Handlers); n != 3 {
 					t.Fatalf("%d handlers, want 3", n)
 				}
 				for range 3 {
@@ -38,7 +40,7 @@ func TestSlowClients(t *testing.T) {
 				}
 				w.set("c2", "first") // the log drops the removed handler
 				w.pass(time.Second)
-				if n := len(w.o.Factories[0].Health()[0].Handlers); n != 2 {
+				if n := len(w.shown[0].(*tidings.Factory).Health()[0].Handlers); n != 2 {
 					t.Errorf("%d handlers are left, want 2", n)
 				}
 				w.fatal(client.Close())

@@ -23,13 +23,14 @@ import (
 	"github.com/tidings-go/tidings/controller"
 )
 
-// world has a server and a program with informers of ConfigMaps, Secrets and forbidden Pods, a handler
-// that is slow for the value "second", and a controller that labels ConfigMaps.
+// world has a server and a program with informers of ConfigMaps, Secrets and forbidden Pods, a
+// handler that is slow for the value "second", and a controller that labels ConfigMaps.
 type world struct {
 	*testing.T
 	server *apisim.Server
 	pages  *Handler
 	o      Options
+	shown  []any // the sources of the pages
 }
 
 const secretText = "the-content-of-a-secret"
@@ -56,9 +57,8 @@ func inWorld(t *testing.T, o Options, test func(w *world)) {
 		ended := make(chan error, 1)
 		go func() { ended <- manager.Run(ctx) }()
 		w.pass(5 * time.Second)
-		var err error
-		w.pages, err = New(w.o)
-		w.fatal(err)
+		w.pages = New(w.o)
+		w.fatal(w.pages.Add(w.shown...))
 		w.get("/")
 		test(w)
 		w.pages.Close()
@@ -115,7 +115,7 @@ func (w *world) program() *controller.Manager {
 	})
 	w.fatal(err)
 	w.fatal(m.AddController(c))
-	w.o.Factories, w.o.Managers = []*tidings.Factory{factory}, []*controller.Manager{m}
+	w.shown = []any{factory, m}
 	return m
 }
 

@@ -26,8 +26,8 @@ import (
 )
 
 const (
-	// teams is the number of namespaces with objects. Each has two ConfigMaps, and every 20th a third
-	// one, whose calls are slow.
+	// teams is the number of namespaces with objects. Each has two ConfigMaps, and every 20th a
+	// third one, whose calls are slow.
 	teams   = 1000
 	workers = 16 // of each member
 	// clockError is the largest error of the clocks of members.
@@ -267,7 +267,8 @@ func (f *fleet) forget(m *member) {
 	f.running = slices.DeleteFunc(f.running, func(other *member) bool { return other == m })
 }
 
-// swallow is the kind of the fault of a member whose requests reach the server, and whose answers are lost.
+// swallow is the kind of the fault of a member whose requests reach the server, and whose answers
+// are lost.
 const swallow = "swallow"
 
 // fault begins a fault of a member, and returns a function that ends it.

@@ -22,9 +22,9 @@ var (
 )
 
 // TestS1_Members has replicas of a sharded controller, as processes whose clocks differ by half a
-// minute, beside 300 writes a second: they join, leave, are killed, stopped and parted from the server,
-// and replaced by another version. Their journals are held against the rules of the package journal,
-// S1 to S6: with slots by namespace, and by UID on a server that selects them.
+// minute, beside 300 writes a second: they join, leave, are killed, stopped and parted from the
+// server, and replaced by another version. Their journals are held against the rules of the package
+// journal, S1 to S6: with slots by namespace, and by UID on a server that selects them.
 func TestS1_Members(t *testing.T) {
 	for by, gate := range map[tidings.SlotKey]string{tidings.ByNamespace: "false", tidings.ByUID: "true"} {
 		t.Run("by "+string(by), func(t *testing.T) {
@@ -74,10 +74,11 @@ func (f *fleet) byLoad() []*member {
 	})
 }
 
-// suffer kills one of the three members that serve the most slots, stops another one, and breaks the network
-// of the third for a while: it cannot send, or gets no answers. The connections of the others are cut once, and
-// they get all slots. Then another one is started: it gets slots in later rounds, as a group does not
-// rebalance for five minutes after the crash of a member that has just got some.
+// suffer kills one of the three members that serve the most slots, stops another one, and breaks
+// the network of the third for a while: it cannot send, or gets no answers. The connections of the
+// others are cut once, and they get all slots. Then another one is started: it gets slots in later
+// rounds, as a group does not rebalance for five minutes after the crash of a member that has just
+// got some.
 func (f *fleet) suffer(round int) {
 	f.Helper()
 	byLoad := f.byLoad()
@@ -109,8 +110,8 @@ type rolling struct {
 	from, to   time.Duration
 }
 
-// roll replaces all members by those of another generation, one after the other. With a surge, each is
-// started before one of the others leaves.
+// roll replaces all members by those of another generation, one after the other. With a surge, each
+// is started before one of the others leaves.
 func (f *fleet) roll(generation string, surge bool) (r rolling) {
 	f.Helper()
 	r = rolling{generation: generation, from: journal.Now()}

@@ -15,8 +15,8 @@
 //  3. Its records follow, each with its time: requests for lists and watches with their options,
 //     pages with the identities of their objects, events with their frames as they came, errors,
 //     and the ends of watches. A silence is the time between two records.
-//  4. Objects of a source without frames, such as a ListerWatcher, are encoded when the recording is
-//     written, and their records say so.
+//  4. Objects of a source without frames, such as a ListerWatcher, are encoded when the recording
+//     is written, and their records say so.
 //  5. Of a Secret, a recording has the identity alone. [Options.Cut] leaves out more.
 //
 // docs/recorder.md describes the format of the file and the costs.
@@ -33,12 +33,12 @@
 // records of an informer go when it stops.
 //
 // The recording of a panic is written on the goroutine of the handler, as the process may end after
-// it. Those of stuck handlers and of servers that went back are written on a goroutine of the informer,
-// which looks for stuck handlers every 5 seconds. The Run of the informer ends it, and waits for the
-// recording that it is writing.
+// it. Those of stuck handlers and of servers that went back are written on a goroutine of the
+// informer, which looks for stuck handlers every 5 seconds. The Run of the informer ends it, and
+// waits for the recording that it is writing.
 //
 // # Memory
 //
-// [Options.MaxBytes], counted as in package internal/tape, and one frame. While a recording is
-// written, its records stay in memory, and informers write to new memory.
+// [Options.MaxBytes], counted as in package internal/engine/tape, and one frame. While a recording
+// is written, its records stay in memory, and informers write to new memory.
 package flight

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/flight"
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -97,7 +97,8 @@ func TestHostileEvents(t *testing.T) {
 	}
 }
 
-// TestHostileLists plays bases and pages that no recorder writes to informers, which must not panic.
+// TestHostileLists plays bases and pages that no recorder writes to informers, which must not
+// panic.
 func TestHostileLists(t *testing.T) {
 	identity := func(key, version, uid, err string) []byte {
 		return tape.AppendIdentity(nil, key, version, uid, err)

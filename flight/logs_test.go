@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/logtable"
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/engine/tape"
+	"github.com/tidings-go/tidings/internal/test/logtable"
 )
 
 // TestLogs makes recorders log each line of docs/logs.md, and no other.

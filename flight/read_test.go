@@ -182,7 +182,8 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// FuzzRecords reads any records, base and data as those of a recording, and plays them to informers.
+// FuzzRecords reads any records, base and data as those of a recording, and plays them to
+// informers.
 func FuzzRecords(f *testing.F) {
 	const watch = `{"at":0,"kind":"watch","request":{"sendInitialEvents":true}}` + "\n" + `{"at":1,"kind":"begun"}` + "\n"
 	f.Add(`{"key":"a/b","version":"1","uid":"u","object":{"metadata":{"name":"b"}}}`+"\n",

@@ -11,14 +11,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/fieldpath"
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/decode/fieldpath"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 )
 
 // Options configure a [Recorder]. The zero value is ready.
 type Options struct {
 	// MaxBytes bounds the memory of the kept records, of all informers together; 0 means 16 MiB,
-	// the least is 1 MiB, and the largest 1 GiB: Open reads no more. It is allocated as it is needed.
+	// the least is 1 MiB, and the largest 1 GiB: Open reads no more. It is allocated as it is
+	// needed.
 	MaxBytes int64
 	// MaxAge is the time for which a record is kept; 0 means 10 minutes, the least is a second.
 	MaxAge time.Duration

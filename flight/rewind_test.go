@@ -14,7 +14,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/flight"
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 )
 
 // ringOnly is a recorder of a test.

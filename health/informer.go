@@ -3,7 +3,7 @@ package health
 import (
 	"time"
 
-	"github.com/tidings-go/tidings/internal/histogram"
+	"github.com/tidings-go/tidings/internal/see/histogram"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -35,8 +35,9 @@ type Informer struct {
 	Decoding source.DecodingStats
 	// Published is the name of a drop-in informer in client-go's metrics; zero without one.
 	Published Published
-	// Fallback says why an informer of clientgo or ctrlruntime does less than it otherwise would: it
-	// reads through the methods of the program's client, or reads do not wait for writes. "" is healthy.
+	// Fallback says why an informer of clientgo or ctrlruntime does less than it otherwise would:
+	// it reads through the methods of the program's client, or reads do not wait for writes. "" is
+	// healthy.
 	Fallback string
 	// Namespaces describes the list and watch of each namespace; empty if there is one.
 	Namespaces map[string]Watch

@@ -18,8 +18,8 @@ const (
 	StateWatching State = "Watching"
 	// StateBackoff waits after the failure in Watch.LastError.
 	StateBackoff State = "Backoff"
-	// StateForbidden waits as StateBackoff does: the server does not accept the credentials, or they
-	// may not list and watch. It recovers by itself once they may.
+	// StateForbidden waits as StateBackoff does: the server does not accept the credentials, or
+	// they may not list and watch. It recovers by itself once they may.
 	StateForbidden State = "Forbidden"
 	// StateNoSuchResource waits as StateBackoff does: the server does not serve the resource. It
 	// recovers by itself once the server does.
@@ -53,16 +53,16 @@ type Watch struct {
 	History []Transition `json:"history,omitempty"`
 	// Version is the resource version up to which everything was read.
 	Version string `json:"version,omitzero"`
-	// LastEvent is the time of the last event, bookmark or list; of several namespaces, the earliest of
-	// theirs.
+	// LastEvent is the time of the last event, bookmark or list; of several namespaces, the
+	// earliest of theirs.
 	LastEvent time.Time `json:"lastEvent,omitzero"`
 	// LastError is the last failure and LastErrorAt its time. They stay after the recovery.
 	LastError   error     `json:"-"`
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
 	// Failures counts the failures in a row; 0 is healthy.
 	Failures int `json:"failures,omitzero"`
-	// FailingSince is the time of the first of them; zero without failures. Of several namespaces, it is
-	// that of the one that has failed for longest, and Failures the most of one.
+	// FailingSince is the time of the first of them; zero without failures. Of several namespaces,
+	// it is that of the one that has failed for longest, and Failures the most of one.
 	FailingSince time.Time `json:"failingSince,omitzero"`
 	// RetryAt is the end of the present wait; zero without one. A server's Retry-After
 	// counts up to 5 minutes, with jitter on top; LastError names a longer one.
@@ -70,29 +70,29 @@ type Watch struct {
 	// Lists and Watches count the lists and watches begun. A list in pages is one.
 	Lists   uint64 `json:"lists,omitzero"`
 	Watches uint64 `json:"watches,omitzero"`
-	// Checks counts the lists of one object that ask for the server's version, or whether it selects
-	// slots.
+	// Checks counts the lists of one object that ask for the server's version, or whether it
+	// selects slots.
 	Checks uint64 `json:"checks,omitzero"`
 	// Bytes counts the bytes of the answers to lists and watches, without compression. 0 means
 	// that the source does not count them: a ListerWatcher does not.
 	Bytes uint64 `json:"bytes,omitzero"`
-	// Sharded reports whether the last watch was begun with a shard selector, because the server has
-	// honoured one.
+	// Sharded reports whether the last watch was begun with a shard selector, because the server
+	// has honoured one.
 	Sharded bool `json:"sharded,omitzero"`
 	// Listed is the number of objects that the running lists have brought, 0 between lists.
 	Listed int `json:"listed,omitzero"`
 	// SlotsToList is the number of slots that have come and whose objects are not listed yet; of
 	// several namespaces, the largest.
 	SlotsToList int `json:"slotsToList,omitzero"`
-	// Dropped counts objects that do not belong to the collection, and states of objects that cannot
-	// be decoded. LastDropped names the last object that does not belong to it and the reason, and
-	// LastDroppedAt is its time; while there are undecodable objects, it names one of these and the
-	// field, and LastDroppedAt is zero.
+	// Dropped counts objects that do not belong to the collection, and states of objects that
+	// cannot be decoded. LastDropped names the last object that does not belong to it and the
+	// reason, and LastDroppedAt is its time; while there are undecodable objects, it names one of
+	// these and the field, and LastDroppedAt is zero.
 	Dropped       uint64    `json:"dropped,omitzero"`
 	LastDropped   error     `json:"-"`
 	LastDroppedAt time.Time `json:"lastDroppedAt,omitzero"`
-	// Undecodable is the number of objects whose present state cannot be decoded: the cache has their
-	// last decoded state, or none. Healthy is 0.
+	// Undecodable is the number of objects whose present state cannot be decoded: the cache has
+	// their last decoded state, or none. Healthy is 0.
 	Undecodable int `json:"undecodable,omitzero"`
 	// TransformErrors counts objects that the transform failed on; the cache keeps their
 	// state of before. LastTransformError names the last, LastTransformErrorAt is its time.
@@ -110,10 +110,10 @@ type Transition struct {
 // Add makes w describe the watch of another namespace as well. The order of the namespaces does not
 // matter, and the zero value describes none:
 //
-//   - State, Since and RetryAt are those of one namespace: the state that is furthest from Watching, and of
-//     several in that state the one that began first;
-//   - LastEvent and FailingSince are the earliest, so that no namespace hides how long another one has been
-//     out of contact; Failures is the greatest;
+//   - State, Since and RetryAt are those of one namespace: the state that is furthest from
+//     Watching, and of several in that state the one that began first;
+//   - LastEvent and FailingSince are the earliest, so that no namespace hides how long another one
+//     has been out of contact; Failures is the greatest;
 //   - each last error is the newest, with its time; of two at one time, that whose text comes last;
 //     LastDropped is of a namespace with undecodable objects, if there is one;
 //   - counters are added up, and Sharded is true if it is for one of them;

@@ -58,7 +58,8 @@ func sum(all ...Watch) (w Watch) {
 // show shows a watch with the texts of its errors.
 func show(w Watch) string { return fmt.Sprintf("%+v", formOf(w)) }
 
-// TestP13_SumsOfWatches checks the laws of Watch.Add. The first one fails for a field that Add forgets.
+// TestP13_SumsOfWatches checks the laws of Watch.Add. The first one fails for a field that Add
+// forgets.
 func TestP13_SumsOfWatches(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b, c := anyWatch.Draw(t, "a"), anyWatch.Draw(t, "b"), anyWatch.Draw(t, "c")
@@ -95,7 +96,8 @@ func TestP13_SumsOfWatches(t *testing.T) {
 	})
 }
 
-// TestP13_CountersOfARemovedNamespace: AddCounters adds each counter that never goes back, and nothing else.
+// TestP13_CountersOfARemovedNamespace: AddCounters adds each counter that never goes back, and
+// nothing else.
 func TestP13_CountersOfARemovedNamespace(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before, removed := anyWatch.Draw(t, "before"), anyWatch.Draw(t, "removed")

@@ -1,20 +1,14 @@
 package metrics
 
 import (
-	"errors"
 	"fmt"
-	"reflect"
-	"slices"
-	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tidings-go/tidings/controller"
-	"github.com/tidings-go/tidings/controller/election"
-	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/footprint"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/footprint"
+	"github.com/tidings-go/tidings/internal/see/gather"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/shard"
 )
 
@@ -47,23 +41,15 @@ type Collector struct {
 	clientGo    clientGoFamilies // without families unless Options.ClientGo is set
 	memory      footprint.Estimates
 
-	mu      sync.Mutex // guards the rest
-	sources []source
+	sources gather.Sources
 }
 
 var _ prometheus.Collector = (*Collector)(nil)
 
-// source is a value whose health is read.
-type source struct {
-	of any // the value that was added
-	// read writes its metrics. It reports whether the source has ended and will never have
-	// metrics again.
-	read func(*scrape) (over bool)
-}
-
 // New returns a collector without sources.
 func New(o Options) *Collector {
 	c := &Collector{o: o}
+	c.sources.NameOf = c.nameOf
 	c.informers = newInformerFamilies(&c.families)
 	c.controllers = newControllerFamilies(&c.families)
 	c.guards = newGuardFamilies(&c.families)
@@ -84,90 +70,14 @@ func New(o Options) *Collector {
 // informer is added by its GetStore.
 // A source that was added before is not added again. With an error, no source is added.
 func (c *Collector) Add(sources ...any) error {
-	var all []source
-	for _, of := range sources {
-		s, err := sourceOf(of)
-		if err != nil {
-			return fmt.Errorf("metrics: Add: %w", err)
-		}
-		all = append(all, s)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range all {
-		if !slices.ContainsFunc(c.sources, s.isSame) {
-			c.sources = append(c.sources, s)
-		}
+	if err := c.sources.Add(sources...); err != nil {
+		return fmt.Errorf("metrics: Add: %w", err)
 	}
 	return nil
 }
 
 // Remove removes a source. It does nothing for one that was not added.
-func (c *Collector) Remove(of any) {
-	c.remove(source{of: of})
-}
-
-func (c *Collector) remove(s source) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.sources = slices.DeleteFunc(c.sources, s.isSame)
-}
-
-func (s source) isSame(other source) bool { return s.of == other.of }
-
-// sourceOf returns the source of a value with a method Health.
-func sourceOf(of any) (source, error) {
-	if of == nil {
-		return source{}, errors.New("the source is nil")
-	}
-	v := reflect.ValueOf(of)
-	if v.Kind() == reflect.Pointer && v.IsNil() {
-		return source{}, fmt.Errorf("the %T is nil", of)
-	}
-	if !v.Comparable() {
-		return source{}, fmt.Errorf("the %T cannot be compared: pass a pointer to it", of)
-	}
-	s := source{of: of}
-	switch of := of.(type) {
-	case informerSet:
-		s.read = reader(func() informerSet { return of }, (*scrape).factory)
-	case interface{ Health() health.Informer }:
-		s.read = func(s *scrape) bool {
-			h := of.Health()
-			if h.State == health.StateStopped {
-				return true
-			}
-			views, _ := inspect.ViewsOf(of)
-			s.informer(h, views...)
-			return false
-		}
-	case interface {
-		Health() controller.ManagerHealth
-	}:
-		s.read = reader(of.Health, (*scrape).manager)
-	case interface{ Health() controller.Health }:
-		s.read = reader(of.Health, (*scrape).controller)
-	case interface{ Health() guard.Health }:
-		s.read = reader(of.Health, (*scrape).guard)
-	case interface{ Health() election.Health }:
-		s.read = reader(of.Health, (*scrape).election)
-	case interface{ Health() shard.Health }:
-		s.read = func(s *scrape) bool { return s.group(of.Health()) }
-	default:
-		return source{}, fmt.Errorf("a %T has no health: pass a factory, an informer, "+
-			"a controller.Manager, a controller.Controller, a controller.Guard, an "+
-			"election.Elector or a shard.Group of this module; of a wrapper of a drop-in informer, pass GetStore()", of)
-	}
-	return s, nil
-}
-
-// reader returns a function that writes the metrics of the health that get returns.
-func reader[H any](get func() H, write func(*scrape, H)) func(*scrape) bool {
-	return func(s *scrape) bool {
-		write(s, get())
-		return false
-	}
-}
+func (c *Collector) Remove(of any) { c.sources.Remove(of) }
 
 // Describe sends the descriptions of all metrics.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
@@ -176,39 +86,40 @@ func (c *Collector) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// Collect reads the health of all sources, and sends it as metrics.
+// Collect reads the health of all sources, and sends it as metrics. An informer without a factory
+// that has stopped, and a group that was left, have no metrics any more.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
-	c.mu.Lock()
-	sources := slices.Clone(c.sources)
-	c.mu.Unlock()
 	s := &scrape{
-		Collector: c, out: out, informerNames: inspect.Names{}, controllerNames: inspect.Names{},
-		guardNames: inspect.Names{}, leaseNames: inspect.Names{}, groupNames: inspect.Names{},
-		views: map[string]inspect.View{}, published: map[health.Published]bool{},
+		Collector: c, out: out, guardNames: inspect.Names{}, leaseNames: inspect.Names{},
+		groupNames: inspect.Names{}, views: map[string]inspect.View{},
+		published: map[health.Published]bool{},
 	}
-	for _, of := range sources {
-		if of.read(s) {
-			c.remove(of)
+	all := c.sources.Read()
+	for _, i := range all.Informers {
+		if i.Source != nil && i.Health.State == health.StateStopped {
+			c.Remove(i.Source)
+			continue
 		}
+		s.informer(i)
+	}
+	for _, of := range all.Controllers {
+		s.controller(of.Health)
+	}
+	for _, h := range all.Guards {
+		s.guard(h)
+	}
+	for _, h := range all.Elections {
+		s.election(h)
+	}
+	for _, g := range all.Groups {
+		if g.Health.State == shard.Stopped {
+			c.Remove(g.Source)
+			continue
+		}
+		s.group(g.Health)
 	}
 	for name, memory := range c.memory.Update(s.views) {
 		s.send(c.informers.memory, labels{}.label("informer", name), float64(memory.Bytes))
-	}
-}
-
-// informerSet is a factory of informers.
-type informerSet interface{ Health() []health.Informer }
-
-func (s *scrape) factory(of informerSet) {
-	views, ok := inspect.ViewsOf(of)
-	for _, view := range views {
-		s.informer(view.Health(), view)
-	}
-	if ok {
-		return
-	}
-	for _, h := range of.Health() {
-		s.informer(h)
 	}
 }
 
@@ -217,7 +128,7 @@ type scrape struct {
 	*Collector
 	out chan<- prometheus.Metric
 
-	informerNames, controllerNames, guardNames, leaseNames, groupNames inspect.Names
+	guardNames, leaseNames, groupNames inspect.Names
 
 	views map[string]inspect.View // of the informers, by name
 

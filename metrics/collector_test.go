@@ -22,8 +22,8 @@ import (
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/histogram"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/histogram"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 var all = Options{ControllerRuntime: true, ClientGo: true}
@@ -124,7 +124,7 @@ func TestNames(t *testing.T) {
 	}}
 	informers := func(o Options) []string {
 		found := map[string]bool{}
-		for _, family := range gather(t, collector(t, o, f)) {
+		for _, family := range gathered(t, collector(t, o, f)) {
 			for _, m := range family.GetMetric() {
 				found[m.GetLabel()[0].GetValue()] = true
 			}
@@ -176,15 +176,15 @@ func TestLastEventAge(t *testing.T) {
 	}
 	f := &factory{[]health.Informer{h}}
 	c := collector(t, Options{}, f)
-	if got, _ := value(gather(t, c), age); got < 3600 || got > 3660 {
+	if got, _ := value(gathered(t, c), age); got < 3600 || got > 3660 {
 		t.Errorf("the age is %v, want that of the namespace that is an hour behind", got)
 	}
 	f.informers[0].State = health.StateStopped
-	if _, ok := value(gather(t, c), age); ok {
+	if _, ok := value(gathered(t, c), age); ok {
 		t.Error("an informer that has stopped has an age")
 	}
 	f.informers[0] = health.Informer{Name: "pods.v1"}
-	if _, ok := value(gather(t, c), age); ok {
+	if _, ok := value(gathered(t, c), age); ok {
 		t.Error("an informer that has heard nothing has an age")
 	}
 }
@@ -192,7 +192,7 @@ func TestLastEventAge(t *testing.T) {
 func TestRemovedHandlersHaveNoMetrics(t *testing.T) {
 	h := informerWith("pods.v1", 2)
 	h.Handlers[0].State = health.HandlerRemoved
-	families := gather(t, collector(t, Options{}, &factory{[]health.Informer{h}}))
+	families := gathered(t, collector(t, Options{}, &factory{[]health.Informer{h}}))
 	for name, want := range map[string]bool{"handler-1": false, "handler-2": true} {
 		if _, got := value(families, "tidings_handler_panics_total", "handler="+name); got != want {
 			t.Errorf("%s has metrics: %v, want %v", name, got, want)
@@ -266,7 +266,7 @@ func TestAddErrors(t *testing.T) {
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("the error is %v, want %s", err, want)
 		}
-		if len(c.sources) > 0 {
+		if c.sources.Len() > 0 {
 			t.Error("a source was added in spite of the error")
 		}
 	}
@@ -279,7 +279,7 @@ func TestAddAndRemove(t *testing.T) {
 	c.Remove(&factory{})
 	expect(t, c, 3, "tidings_informer_objects", "informer=pods.v1")
 	c.Remove(f)
-	if families := gather(t, c); len(families) > 0 {
+	if families := gathered(t, c); len(families) > 0 {
 		t.Errorf("%d metrics of a source that was removed", len(families))
 	}
 }
@@ -291,7 +291,7 @@ func TestConcurrentScrapes(t *testing.T) {
 	for range 4 {
 		group.Go(func() {
 			for range 20 {
-				if _, ok := value(gather(t, c), "tidings_informer_objects"); !ok {
+				if _, ok := value(gathered(t, c), "tidings_informer_objects"); !ok {
 					t.Error("the first informer has no metrics")
 				}
 			}
@@ -309,8 +309,8 @@ func TestConcurrentScrapes(t *testing.T) {
 		})
 	}
 	group.Wait()
-	if want := len(everything()); len(c.sources) != want {
-		t.Errorf("%d sources are left, want %d", len(c.sources), want)
+	if want := len(everything()); c.sources.Len() != want {
+		t.Errorf("%d sources are left, want %d", c.sources.Len(), want)
 	}
 }
 
@@ -360,7 +360,7 @@ var namesElsewhere = map[string]string{
 
 func TestNamesOfControllerRuntimeAndClientGo(t *testing.T) {
 	got := map[string]string{}
-	families := gather(t, collector(t, all, everything()...))
+	families := gathered(t, collector(t, all, everything()...))
 	for _, f := range families {
 		if !strings.HasPrefix(f.GetName(), "tidings_") {
 			got[f.GetName()] = strings.Join(labelsOf(f), " ")
@@ -387,7 +387,7 @@ func TestNamesOfControllerRuntimeAndClientGo(t *testing.T) {
 			t.Errorf("%s%v is %v, want %v", test.name, test.labels, v, test.want)
 		}
 	}
-	for _, f := range gather(t, collector(t, Options{}, everything()...)) {
+	for _, f := range gathered(t, collector(t, Options{}, everything()...)) {
 		if !strings.HasPrefix(f.GetName(), "tidings_") {
 			t.Errorf("%s without its option", f.GetName())
 		}
@@ -404,7 +404,7 @@ func labelsOf(f *dto.MetricFamily) (names []string) {
 
 // TestControllersAndGuards reads the metrics of a manager that differ by labels.
 func TestControllersAndGuards(t *testing.T) {
-	families := gather(t, collector(t, Options{}, everything()...))
+	families := gathered(t, collector(t, Options{}, everything()...))
 	for _, test := range []struct {
 		want   float64
 		name   string

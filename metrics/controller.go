@@ -6,7 +6,7 @@ import (
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // controllerFamilies are the metrics of controllers.
@@ -57,7 +57,7 @@ func newControllerFamilies(f *families) controllerFamilies {
 }
 
 func (s *scrape) controller(h controller.Health) {
-	name := s.controllerNames.Distinct(h.Name)
+	name := h.Name
 	f, l := &s.controllers, labels{}.label("controller", name)
 	s.send(f.state, l.label("state", string(h.State)), 1)
 	s.send(f.workers, l, float64(h.Workers))
@@ -106,19 +106,6 @@ func longestParked(h controller.Health) float64 {
 		return 0
 	}
 	return time.Since(h.Parked[0].Since).Seconds()
-}
-
-// manager sends the metrics of the controllers, the guard and the election of a manager.
-func (s *scrape) manager(h controller.ManagerHealth) {
-	for _, c := range h.Controllers {
-		s.controller(c)
-	}
-	if h.Guard != nil {
-		s.guard(*h.Guard)
-	}
-	if h.Election != nil {
-		s.election(*h.Election)
-	}
 }
 
 // electionFamilies are the metrics of elections.

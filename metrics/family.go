@@ -9,7 +9,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/histogram"
+	"github.com/tidings-go/tidings/internal/see/histogram"
 )
 
 // family is a metric with its labels.

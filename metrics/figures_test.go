@@ -13,7 +13,7 @@ import (
 	"github.com/tidings-go/tidings/controller/election"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/histogram"
+	"github.com/tidings-go/tidings/internal/see/histogram"
 	"github.com/tidings-go/tidings/shard"
 )
 
@@ -103,8 +103,8 @@ func collector(t testing.TB, o Options, sources ...any) *Collector {
 	return c
 }
 
-// gather scrapes a collector by a registry that checks the metrics.
-func gather(t testing.TB, c prometheus.Collector) []*dto.MetricFamily {
+// gathered scrapes a collector by a registry that checks the metrics.
+func gathered(t testing.TB, c prometheus.Collector) []*dto.MetricFamily {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
 	if err := registry.Register(c); err != nil {
@@ -150,7 +150,11 @@ func matches(m *dto.Metric, labels []string) bool {
 // expect asks for the value of a metric.
 func expect(t *testing.T, c *Collector, want float64, name string, labels ...string) {
 	t.Helper()
-	if got, ok := value(gather(t, c), name, labels...); !ok || got != want {
+	if got, ok := value(gathered(t, c), name, labels...); !ok || got != want {
 		t.Errorf("%s%v is %v (there is one: %v), want %v", name, labels, got, ok, want)
 	}
 }
+
+func (m *manager) Calls(string, string) []controller.Call { return nil }
+
+func (g *group) Map() []shard.Entry { return nil }

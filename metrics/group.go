@@ -48,12 +48,9 @@ func newGroupFamilies(f *families) groupFamilies {
 	}
 }
 
-// group sends the metrics of a group, and reports whether it was left. The label is the name of the
+// group sends the metrics of a group. The label is the name of the
 // group without its namespace.
-func (s *scrape) group(h shard.Health) (over bool) {
-	if h.State == shard.Stopped {
-		return true
-	}
+func (s *scrape) group(h shard.Health) {
 	f, l := &s.groups, labels{}.label("group", s.groupNames.Distinct(nameOfLease(h.Lease)))
 	s.send(f.covered, l, h.Covered)
 	s.send(f.nobody, l, float64(h.Entries[shard.Nobody]))
@@ -77,5 +74,4 @@ func (s *scrape) group(h shard.Health) (over bool) {
 	s.send(f.moves, l.label("kind", "crash"), float64(h.Moves.Crashes))
 	s.send(f.remaining, l, h.Remaining.Seconds())
 	s.send(f.failures, l, float64(h.Failures))
-	return false
 }

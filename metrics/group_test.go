@@ -32,7 +32,7 @@ func TestGroups(t *testing.T) {
 	expect(t, c, 4, "tidings_shard_failures_total", label)
 	expect(t, c, 60, "tidings_shard_uncovered_seconds", "group=rollout#2")
 	one.health.State, other.health.State = shard.Stopped, shard.Stopped
-	if families := gather(t, c); len(families) > 0 || len(c.sources) > 0 {
-		t.Errorf("%d metrics and %d sources after the end", len(families), len(c.sources))
+	if families := gathered(t, c); len(families) > 0 || c.sources.Len() > 0 {
+		t.Errorf("%d metrics and %d sources after the end", len(families), c.sources.Len())
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/gather"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
 // informerFamilies are the metrics of informers and of their handlers.
@@ -64,8 +65,8 @@ func newInformerFamilies(f *families) informerFamilies {
 }
 
 // nameOf returns the name of an informer as labels have it.
-func (s *scrape) nameOf(informer string) string {
-	if !s.o.Selections {
+func (c *Collector) nameOf(informer string) string {
+	if !c.o.Selections {
 		informer, _, _ = strings.Cut(informer, " [")
 	}
 	return informer
@@ -73,10 +74,10 @@ func (s *scrape) nameOf(informer string) string {
 
 // informer sends the metrics of an informer, except its memory, and of its handlers. It keeps the
 // view of the informer, if there is one.
-func (s *scrape) informer(h health.Informer, views ...inspect.View) {
-	name := s.informerNames.Distinct(s.nameOf(h.Name))
-	for _, view := range views {
-		s.views[name] = view
+func (s *scrape) informer(i gather.Informer) {
+	name, h := i.Name, i.Health
+	if i.View != nil {
+		s.views[name] = i.View
 	}
 	f, l := &s.informers, labels{}.label("informer", name)
 	s.send(f.state, l.label("state", string(h.State)), 1)

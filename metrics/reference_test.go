@@ -68,7 +68,7 @@ func typeOf(f *dto.MetricFamily) string {
 // TestReference compares the page with the collector. With -update it writes the page.
 func TestReference(t *testing.T) {
 	c := collector(t, all, everything()...)
-	families := gather(t, c)
+	families := gathered(t, c)
 	if len(families) != len(c.families) {
 		t.Errorf("%d metrics have a value, and %d are described", len(families), len(c.families))
 	}

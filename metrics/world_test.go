@@ -88,7 +88,7 @@ func TestAnInformerIsFollowed(t *testing.T) {
 
 		maps.Release()
 		synctest.Wait()
-		if families := gather(t, c); len(families) > 0 {
+		if families := gathered(t, c); len(families) > 0 {
 			t.Errorf("%d metrics after the release", len(families))
 		}
 		fatal(t, factory.Shutdown(t.Context()))
@@ -110,9 +110,9 @@ func TestNothingKeepsAnInformer(t *testing.T) {
 		object, err := maps.Lister().Get("default/one")
 		fatal(t, err)
 		cached = weak.Make(object)
-		gather(t, c)
+		gathered(t, c)
 		maps.Release()
-		gather(t, c)
+		gathered(t, c)
 		fatal(t, factory.Shutdown(t.Context()))
 	})
 	for i := 0; cached.Value() != nil; i++ {
@@ -145,8 +145,8 @@ func TestAnInformerWithoutAFactoryLeaves(t *testing.T) {
 		expect(t, c, 1, "tidings_informer_objects", "informer=maps")
 		cancel()
 		fatal(t, <-ended)
-		if families := gather(t, c); len(families) > 0 || len(c.sources) > 0 {
-			t.Errorf("%d metrics and %d sources after the stop", len(families), len(c.sources))
+		if families := gathered(t, c); len(families) > 0 || c.sources.Len() > 0 {
+			t.Errorf("%d metrics and %d sources after the stop", len(families), c.sources.Len())
 		}
 	})
 }
@@ -171,11 +171,11 @@ func TestDropIns(t *testing.T) {
 		expect(t, c, 1, "tidings_informer_objects", "informer=*v1.ConfigMap")
 		labels := []string{"name=mine", "group=", "version=v1", "resource=configmaps"}
 		expect(t, c, 0, "informer_queued_items", labels...)
-		if n, _ := value(gather(t, c), "informer_processing_latency_seconds", labels...); n < 1 {
+		if n, _ := value(gathered(t, c), "informer_processing_latency_seconds", labels...); n < 1 {
 			t.Errorf("%v batches were counted", n)
 		}
 		name.Release()
-		for _, f := range gather(t, c) {
+		for _, f := range gathered(t, c) {
 			if strings.HasPrefix(f.GetName(), "informer_") {
 				t.Errorf("%s of a name that was released", f.GetName())
 			}
@@ -184,7 +184,7 @@ func TestDropIns(t *testing.T) {
 		expect(t, alone, 1, "tidings_informer_synced", "informer=*v1.ConfigMap")
 		cancel()
 		factory.Shutdown()
-		if families := gather(t, alone); len(families) > 0 {
+		if families := gathered(t, alone); len(families) > 0 {
 			t.Errorf("%d metrics after the stop", len(families))
 		}
 	})

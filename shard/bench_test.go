@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -25,9 +25,9 @@ func used(b *testing.B) time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// BenchmarkRenewal is the cost, to one member, of the renewal of another one: that of its event, and of
-// a turn of the loop if that follows. Once in a while a renewal says something new. The metric
-// cpu-ns/op counts on a busy machine, too.
+// BenchmarkRenewal is the cost, to one member, of the renewal of another one: that of its event,
+// and of a turn of the loop if that follows. Once in a while a renewal says something new. The
+// metric cpu-ns/op counts on a busy machine, too.
 func BenchmarkRenewal(b *testing.B) {
 	for _, n := range []int{8, 64, 256} {
 		for name, every := range map[string]int{"says nothing new": 0, "another weight": 1} {

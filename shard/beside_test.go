@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // TestS1_AMapThatSomebodyEmpties is a map that was deleted: all join anew, and make another one.
@@ -46,7 +46,8 @@ func TestS1_AMapThatCannotBeRead(t *testing.T) {
 	})
 }
 
-// TestS1_AnElectionOfTheGroupsName waits while members live: they hold the Lease. The last one releases it.
+// TestS1_AnElectionOfTheGroupsName waits while members live: they hold the Lease. The last one
+// releases it.
 func TestS1_AnElectionOfTheGroupsName(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.start("a", "1"), w.start("b", "1")
@@ -82,7 +83,8 @@ func TestS1_AnElectionOfTheGroupsName(t *testing.T) {
 	})
 }
 
-// TestS2_ALeaverAfterARefusal: the server refuses one write of the map by a member that then leaves.
+// TestS2_ALeaverAfterARefusal: the server refuses one write of the map by a member that then
+// leaves.
 func TestS2_ALeaverAfterARefusal(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()

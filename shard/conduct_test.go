@@ -8,8 +8,8 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// TestS1_AMemberThatNeverWarmsKeepsNoOtherFromItsShare: moves to it are tried less and less often. Once
-// it warms, it gets its share.
+// TestS1_AMemberThatNeverWarmsKeepsNoOtherFromItsShare: moves to it are tried less and less often.
+// Once it warms, it gets its share.
 func TestS1_AMemberThatNeverWarmsKeepsNoOtherFromItsShare(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1")
@@ -55,7 +55,8 @@ func TestS5_AMemberThatDeclinesInheritsNothing(t *testing.T) {
 	})
 }
 
-// TestS5_AnOwnerThatCannotFillGives: it is alone for a while, and never warms. Then another one joins.
+// TestS5_AnOwnerThatCannotFillGives: it is alone for a while, and never warms. Then another one
+// joins.
 func TestS5_AnOwnerThatCannotFillGives(t *testing.T) {
 	bubble(t, func(w *world) {
 		b := w.start("b", "1", neverWarm)
@@ -76,8 +77,8 @@ func TestS5_AnOwnerThatCannotFillGives(t *testing.T) {
 	})
 }
 
-// TestS4_ANewVersionThatNeverWarmsGetsNothing: a member of the older version leaves, and the other one
-// serves all slots.
+// TestS4_ANewVersionThatNeverWarmsGetsNothing: a member of the older version leaves, and the other
+// one serves all slots.
 func TestS4_ANewVersionThatNeverWarmsGetsNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.two()
@@ -126,8 +127,8 @@ func TestS5_ATypeThatFailsEverywhereMovesNothing(t *testing.T) {
 	})
 }
 
-// TestS5_ATypeThatFailsOnOneMemberMovesItsShareOnce, after two minutes; and again once the member can
-// serve it.
+// TestS5_ATypeThatFailsOnOneMemberMovesItsShareOnce, after two minutes; and again once the member
+// can serve it.
 func TestS5_ATypeThatFailsOnOneMemberMovesItsShareOnce(t *testing.T) {
 	bubble(t, func(w *world) {
 		all := w.four(quiet)
@@ -266,8 +267,8 @@ func TestS5_MembersThatServeNothingHandOverAndTake(t *testing.T) {
 	})
 }
 
-// TestS4_AFixedVersionGetsTheSlotsOfTheBrokenOne: no member of the older version can serve, and one of
-// the newer one joins.
+// TestS4_AFixedVersionGetsTheSlotsOfTheBrokenOne: no member of the older version can serve, and one
+// of the newer one joins.
 func TestS4_AFixedVersionGetsTheSlotsOfTheBrokenOne(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.two()
@@ -299,8 +300,8 @@ func TestS5_AMemberWhoseControllersDoNotStartTakesAfterAMinute(t *testing.T) {
 	})
 }
 
-// TestS1_AMemberWhoseWritesOfTheMapAreRefusedEndsItself: others can write, and it owns slots. It joins
-// anew, owns nothing, and says so, until a write of it is accepted.
+// TestS1_AMemberWhoseWritesOfTheMapAreRefusedEndsItself: others can write, and it owns slots. It
+// joins anew, owns nothing, and says so, until a write of it is accepted.
 func TestS1_AMemberWhoseWritesOfTheMapAreRefusedEndsItself(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()
@@ -346,8 +347,8 @@ func TestS1_RefusedWritesOfAllMembersMoveNothing(t *testing.T) {
 	})
 }
 
-// TestS3_ACrashWhileSlotsMoveToAMemberThatFails: d never warms. An owner, whose slots are on their way
-// to d, has crashed; d gives what it inherits.
+// TestS3_ACrashWhileSlotsMoveToAMemberThatFails: d never warms. An owner, whose slots are on their
+// way to d, has crashed; d gives what it inherits.
 func TestS3_ACrashWhileSlotsMoveToAMemberThatFails(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()

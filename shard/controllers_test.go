@@ -80,7 +80,8 @@ func TestS2_ALongCallOfAControllerHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// TestS4_ControllersThatComeAndGo with a generation: the newer program has one more, and lacks another.
+// TestS4_ControllersThatComeAndGo with a generation: the newer program has one more, and lacks
+// another.
 func TestS4_ControllersThatComeAndGo(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1", leading("x", "y"))

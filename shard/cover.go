@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -104,8 +104,8 @@ func (g *Group) offeredLocked(now time.Time) []string {
 	return offeredBy(g.peersLocked(now), records)
 }
 
-// noteCoverLocked records since when entries are not covered or late, and logs, once a minute, those
-// that are so for too long.
+// noteCoverLocked records since when entries are not covered or late, and logs, once a minute,
+// those that are so for too long.
 func (g *Group) noteCoverLocked(now time.Time) covers {
 	c := g.coversLocked(now)
 	uncovered := c.uncovered()

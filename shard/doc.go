@@ -1,11 +1,15 @@
-// Package shard divides the objects of controllers, or whole controllers, among several processes: a
-// [Group] is the part of one process, a [Handler] does the work of a member, and a [Term] is the time
-// of one membership. [Read] describes a group to processes that are not members.
+// Package shard divides the objects of controllers, or whole controllers, among several processes:
+// a [Group] is the part of one process, a [Handler] does the work of a member, and a [Term] is the
+// time of one membership. [Read] describes a group to processes that are not members.
+//
+// # Usage
 //
 //	slots := controller.NewSlots(controller.ByNamespace)
 //	c, err := controller.New(pods, controller.Options[*corev1.Pod]{…, Guard: guard, Slots: slots}, f)
 //	group, err := shard.Join(ctx, config, slots, shard.Options{Namespace: "ops", Name: "rollout"})
 //	err = c.Run(ctx)
+//
+// # Leases
 //
 //	Lease rollout           Lease rollout.a-x3…   Lease rollout.b-9f…
 //	┌───────────────┐       ┌──────────────┐      ┌──────────────┐
@@ -25,34 +29,39 @@
 //     of each slot, with an epoch that rises with each change of it. Each change of the map is one
 //     compare-and-swap, so that gaps and overlaps cannot be written. A controller that is led as a
 //     whole is an entry of the map like a slot.
-//  2. A hand-over: the map names the next owner, which fills its caches and writes that it is ready.
-//     The owner calls until it has drained: see the package internal/handover. Nothing times a
-//     hand-over but progress.
+//  2. A hand-over: the map names the next owner, which fills its caches and writes that it is
+//     ready. The owner calls until it has drained: see the package internal/handover. Nothing times
+//     a hand-over but progress.
 //  3. A member renews its Lease every third of its duration, 5 s of 15 s, with a record of what it
-//     does. Its term closes at the fence, 4/5 of the duration after the last renewal was sent. A closed
-//     term stays closed: the process drops all its entries and joins again with another identity.
+//     does. Its term closes at the fence, 4/5 of the duration after the last renewal was sent. A
+//     closed term stays closed: the process drops all its entries and joins again with another
+//     identity.
 //  4. A Lease that has not changed for its duration is released by another member, at that version.
-//     Then its member has ended, and its entries are given away. The planner acts at once, the other
-//     members one after the other. A Lease that is gone has its duration from the time at which
-//     that was first seen.
+//     Then its member has ended, and its entries are given away. The planner acts at once, the
+//     other members one after the other. A Lease that is gone has its duration from the time at
+//     which that was first seen.
 //  5. The member with the oldest Lease plans, see the package internal/balance. Nobody is relieved
-//     by others: a member that cannot do its work says so in its record, and gives its entries away.
+//     by others: a member that cannot do its work says so in its record, and gives its entries
+//     away.
 //  6. A map that was deleted ends all members that have seen it. A new one is made once all Leases
-//     that name the old one are released, or have run out. A map in which epochs have fallen or entries
-//     are missing, as after the restoring of a backup, is deleted by the member that notices it. A
-//     member whose write is answered with an earlier version than it has seen ends too.
-//  7. The map's Lease names the group as its holder, for an hour, so that an election of the same name
-//     waits. The last member that leaves releases it. Only Leases that members of this group have made
-//     are ever deleted: a record has the name of its own Lease.
+//     that name the old one are released, or have run out. A map in which epochs have fallen or
+//     entries are missing, as after the restoring of a backup, is deleted by the member that
+//     notices it. A member whose write is answered with an earlier version than it has seen ends
+//     too.
+//  7. The map's Lease names the group as its holder, for an hour, so that an election of the same
+//     name waits. The last member that leaves releases it. Only Leases that members of this group
+//     have made are ever deleted: a record has the name of its own Lease.
 //
-// docs/shards-tables.md has the states of an entry and of a member, with who notices what, and when.
+// docs/shards-tables.md has the states of an entry and of a member, with who notices what, and
+// when.
 //
 // # An orderly end
 //
-// It begins when the context of Join ends, or the work of the handler: a controller.Slots ends with the
-// context of any Run that has it. Others fill their caches and take the entries; calls go on until then.
-// At two thirds of Options.Grace, or when nobody can take anything, the contexts of calls that still run
-// end. What still runs at the end of the grace is named by [ErrStragglers], and its Lease is not released.
+// It begins when the context of Join ends, or the work of the handler: a controller.Slots ends with
+// the context of any Run that has it. Others fill their caches and take the entries; calls go on
+// until then. At two thirds of Options.Grace, or when nobody can take anything, the contexts of
+// calls that still run end. What still runs at the end of the grace is named by [ErrStragglers],
+// and its Lease is not released.
 //
 // # Limits
 //
@@ -63,21 +72,22 @@
 //
 // # Health
 //
-// An entry is covered when its owner lives and calls for it. Else it has nobody, or is not ready, with
-// the reason that its owner tells. A covered entry is late while a key waits for long: nothing moves
-// because of it. Each member records since when that is so, and logs what lasts too long. Read has no
-// history: it uses the times that are written in Leases.
+// An entry is covered when its owner lives and calls for it. Else it has nobody, or is not ready,
+// with the reason that its owner tells. A covered entry is late while a key waits for long: nothing
+// moves because of it. Each member records since when that is so, and logs what lasts too long.
+// Read has no history: it uses the times that are written in Leases.
 //
 // # Concurrency properties
 //
 // A Group has a goroutine for the watch, and one that makes the decisions. A membership has one
-// that renews, and one for each call of Warm and for a write that is under way. [Group.Wait] waits for
-// all of them. No request is sent, no plan is made, and no method of the handler is called, under a
-// lock. A process in which the decisions stand still for a minute stops to renew its Lease.
+// that renews, and one for each call of Warm and for a write that is under way. [Group.Wait] waits
+// for all of them. No request is sent, no plan is made, and no method of the handler is called,
+// under a lock. A process in which the decisions stand still for a minute stops to renew its Lease.
 //
 // # Memory
 //
-// A Group keeps the Leases of its group: a map of some kilobytes, and up to three kilobytes per member.
+// A Group keeps the Leases of its group: a map of some kilobytes, and up to three kilobytes per
+// member.
 //
 // # Duties of the caller
 //

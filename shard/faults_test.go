@@ -9,7 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease/leasetest"
+	"github.com/tidings-go/tidings/internal/lead/lease/leasetest"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -30,8 +30,8 @@ func TestS1_ABrokenMapThatIsDeletedIsMadeAnew(t *testing.T) {
 	})
 }
 
-// TestS1_AMemberThatSeesNoMapPlansNothing has a member with the lowest identity that may write Leases,
-// but not list or watch them.
+// TestS1_AMemberThatSeesNoMapPlansNothing has a member with the lowest identity that may write
+// Leases, but not list or watch them.
 func TestS1_AMemberThatSeesNoMapPlansNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		for _, verb := range []string{"list", "watch"} {
@@ -115,8 +115,8 @@ func TestS2_AMapWithoutItsLabelIsRepaired(t *testing.T) {
 	})
 }
 
-// TestS1_ARestoredBackupHasOneOwner has a server that loses all changes since a member joined: the map
-// is an older one, in which the other member owns all slots. The member reads it late.
+// TestS1_ARestoredBackupHasOneOwner has a server that loses all changes since a member joined: the
+// map is an older one, in which the other member owns all slots. The member reads it late.
 func TestS1_ARestoredBackupHasOneOwner(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1")
@@ -141,8 +141,8 @@ func TestS1_ARestoredBackupHasOneOwner(t *testing.T) {
 	})
 }
 
-// TestS4_AnOlderMemberThatJoinsAnewIsNoNewerVersion has a member of the older generation that loses its
-// Lease during an update: what another one leaves goes to the newer generation.
+// TestS4_AnOlderMemberThatJoinsAnewIsNoNewerVersion has a member of the older generation that loses
+// its Lease during an update: what another one leaves goes to the newer generation.
 func TestS4_AnOlderMemberThatJoinsAnewIsNoNewerVersion(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.two()

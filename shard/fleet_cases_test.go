@@ -13,12 +13,12 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
-// TestS1_BusyControllersKeepTheirSlots has two replicas by UID, one a fifth faster than the other. All
-// objects change at once, which is work for about fifteen minutes. Each key has about two calls: its
-// change, and the echo of its write.
+// TestS1_BusyControllersKeepTheirSlots has two replicas by UID, one a fifth faster than the other.
+// All objects change at once, which is work for about fifteen minutes. Each key has about two
+// calls: its change, and the echo of its write.
 func TestS1_BusyControllersKeepTheirSlots(t *testing.T) {
 	inOneFleet(t, 1200, true, func(f *fleet) {
 		f.workers = 24
@@ -45,8 +45,8 @@ func TestS1_BusyControllersKeepTheirSlots(t *testing.T) {
 	})
 }
 
-// TestS2_AJoinBesideLongCalls: one call per namespace runs for 15 minutes; then b joins. Other objects
-// of the same namespaces change all the time: their calls wait for a second at most.
+// TestS2_AJoinBesideLongCalls: one call per namespace runs for 15 minutes; then b joins. Other
+// objects of the same namespaces change all the time: their calls wait for a second at most.
 func TestS2_AJoinBesideLongCalls(t *testing.T) {
 	inOneFleet(t, 4*fleetNamespaces, true, func(f *fleet) {
 		a := f.join("a", controller.ByNamespace)
@@ -99,8 +99,8 @@ func TestS2_AJoinBesideLongCalls(t *testing.T) {
 	})
 }
 
-// TestS1_AJoinBesideBusyControllers: 256 objects, by UID, each of which changes every two seconds. a is
-// alone for five minutes, then b joins: it gets half of them, and never more.
+// TestS1_AJoinBesideBusyControllers: 256 objects, by UID, each of which changes every two seconds.
+// a is alone for five minutes, then b joins: it gets half of them, and never more.
 func TestS1_AJoinBesideBusyControllers(t *testing.T) {
 	inOneFleet(t, 256, true, func(f *fleet) {
 		a := f.join("a", controller.ByUID)
@@ -141,9 +141,9 @@ func TestS1_AJoinBesideBusyControllers(t *testing.T) {
 	})
 }
 
-// program runs the program of docs/guides/scale.md: one context for Join, factory.Start and c.Run, and
-// main ends when Run has returned. No request of the process arrives afterwards. With a manager it is
-// the program of docs/guides/controller.md "with three more names".
+// program runs the program of docs/guides/scale.md: one context for Join, factory.Start and c.Run,
+// and main ends when Run has returned. No request of the process arrives afterwards. With a manager
+// it is the program of docs/guides/controller.md "with three more names".
 func (f *fleet) program(name string, managed bool) *replica {
 	f.Helper()
 	r := &replica{f: f, name: name, server: f.server.AddInstance(), ended: make(chan error, 1),
@@ -204,8 +204,8 @@ func (f *fleet) program(name string, managed bool) *replica {
 	return r
 }
 
-// TestS2_TheProgramOfTheGuideEndsInOrder: calls take half a second, and objects change all the time. A
-// slot has no calls for a second at most.
+// TestS2_TheProgramOfTheGuideEndsInOrder: calls take half a second, and objects change all the
+// time. A slot has no calls for a second at most.
 func TestS2_TheProgramOfTheGuideEndsInOrder(t *testing.T) {
 	for name, managed := range map[string]bool{"one controller": false, "a manager": true} {
 		t.Run(name, func(t *testing.T) {
@@ -264,8 +264,8 @@ func TestS4_TheEndOfOneRunLeavesTheGroup(t *testing.T) {
 	})
 }
 
-// TestS5_AMemberWhoseOnlyWorkerHangs moves its slots once: it takes none before the call has ended, although
-// no key waits for it any more.
+// TestS5_AMemberWhoseOnlyWorkerHangs moves its slots once: it takes none before the call has ended,
+// although no key waits for it any more.
 func TestS5_AMemberWhoseOnlyWorkerHangs(t *testing.T) {
 	inOneFleet(t, fleetNamespaces, true, func(f *fleet) { // one for each slot
 		f.workers = 1
@@ -293,8 +293,8 @@ func TestS5_AMemberWhoseOnlyWorkerHangs(t *testing.T) {
 	})
 }
 
-// TestS5_OpenSlotsAreSaidAtOnce, with the weights that the plan needs: not five seconds later, with the next
-// renewal.
+// TestS5_OpenSlotsAreSaidAtOnce, with the weights that the plan needs: not five seconds later, with
+// the next renewal.
 func TestS5_OpenSlotsAreSaidAtOnce(t *testing.T) {
 	for range 5 {
 		inOneFleet(t, 96, true, func(f *fleet) {

@@ -20,7 +20,8 @@ import (
 
 const managedControllers = 6
 
-// inManagedFleet runs a test in which each process has a manager of controllers that are led singly.
+// inManagedFleet runs a test in which each process has a manager of controllers that are led
+// singly.
 func inManagedFleet(t *testing.T, test func(f *fleet)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -175,8 +176,8 @@ func TestS1_MembersShareControllers(t *testing.T) {
 	})
 }
 
-// TestS2_AHandOverOfControllers has a member that leaves while its calls run: the caches of the next
-// owners lag.
+// TestS2_AHandOverOfControllers has a member that leaves while its calls run: the caches of the
+// next owners lag.
 func TestS2_AHandOverOfControllers(t *testing.T) {
 	for _, lag := range []time.Duration{0, 3 * time.Second} {
 		t.Run(lag.String(), func(t *testing.T) {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 func TestS1_ControllersShareKeys(t *testing.T) {
@@ -67,8 +67,8 @@ func (f *fleet) wantHeld(replicas ...*replica) {
 	}
 }
 
-// callsOfMoves returns the number of calls of each key by a process for the move of its slot, since a
-// point in time, and the time until the last of the keys was called.
+// callsOfMoves returns the number of calls of each key by a process for the move of its slot, since
+// a point in time, and the time until the last of the keys was called.
 func (f *fleet) callsOfMoves(at time.Time, process string) (counts map[string]int, last time.Duration) {
 	counts = map[string]int{}
 	for key, calls := range f.since(at) {
@@ -140,9 +140,9 @@ func TestS2_APlannedHandOverOfControllers(t *testing.T) {
 	}
 }
 
-// TestS2_AHandOverWithAServerThatSelects has a member that leaves while a call runs. Its slots go to two
-// members, whose watches lag and bring the objects of their own slots alone: one of them waits for the
-// write of that call, and the other one does not, as it would not see it.
+// TestS2_AHandOverWithAServerThatSelects has a member that leaves while a call runs. Its slots go
+// to two members, whose watches lag and bring the objects of their own slots alone: one of them
+// waits for the write of that call, and the other one does not, as it would not see it.
 func TestS2_AHandOverWithAServerThatSelects(t *testing.T) {
 	const takes, lag = 500 * time.Millisecond, 3 * time.Second
 	inFleetOf(t, 96, apisim.Options{ShardedListAndWatch: true}, func(f *fleet) {
@@ -175,8 +175,8 @@ func TestS2_AHandOverWithAServerThatSelects(t *testing.T) {
 	})
 }
 
-// TestS2_AHandOverAfterACrashWithAServerThatSelects: nobody waits for the versions that the server had
-// after the crash, as no event of the slots may have them.
+// TestS2_AHandOverAfterACrashWithAServerThatSelects: nobody waits for the versions that the server
+// had after the crash, as no event of the slots may have them.
 func TestS2_AHandOverAfterACrashWithAServerThatSelects(t *testing.T) {
 	inFleetOf(t, 0, apisim.Options{ShardedListAndWatch: true}, func(f *fleet) {
 		f.held = true
@@ -273,8 +273,8 @@ func TestS3_AControllerThatWasPausedTakesPartAgain(t *testing.T) {
 	})
 }
 
-// TestS7_AJoinIsAFewLists counts the lists of a third process until its share is complete: the first
-// list, and one for each time that the planner gives it slots.
+// TestS7_AJoinIsAFewLists counts the lists of a third process until its share is complete: the
+// first list, and one for each time that the planner gives it slots.
 func TestS7_AJoinIsAFewLists(t *testing.T) {
 	inOneFleet(t, 240, true, func(f *fleet) {
 		a := f.join("a", controller.ByUID)
@@ -291,8 +291,8 @@ func TestS7_AJoinIsAFewLists(t *testing.T) {
 	})
 }
 
-// TestS2_AHandOverOfQuietObjects: two replicas start one after the other, and the first one leaves in
-// order. No object changes meanwhile; the Leases of the group do.
+// TestS2_AHandOverOfQuietObjects: two replicas start one after the other, and the first one leaves
+// in order. No object changes meanwhile; the Leases of the group do.
 func TestS2_AHandOverOfQuietObjects(t *testing.T) {
 	inFleetOf(t, 0, apisim.Options{}, func(f *fleet) {
 		a := f.join("a", controller.ByNamespace)
@@ -304,8 +304,8 @@ func TestS2_AHandOverOfQuietObjects(t *testing.T) {
 	})
 }
 
-// TestS2_AHandOverOfQuietObjectsAfterACrash: the slots of a crashed replica go to another one, and on
-// to a third one when that leaves in order.
+// TestS2_AHandOverOfQuietObjectsAfterACrash: the slots of a crashed replica go to another one, and
+// on to a third one when that leaves in order.
 func TestS2_AHandOverOfQuietObjectsAfterACrash(t *testing.T) {
 	inFleetOf(t, 0, apisim.Options{BookmarkInterval: 5 * time.Minute}, func(f *fleet) {
 		a := f.join("a", controller.ByNamespace)

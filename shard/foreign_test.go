@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease/leasetest"
+	"github.com/tidings-go/tidings/internal/lead/lease/leasetest"
 )
 
 // foreign creates the Lease of an election with the name of the group.
@@ -28,8 +28,9 @@ func (w *world) foreign(holder string) *coordinationv1.Lease {
 	return l
 }
 
-// TestS2_TheLeaseOfAnElectionHasTheName of the group, as that of the controller's earlier version, which ran with an
-// election. The group takes its place when nobody holds it, and says meanwhile for what it waits.
+// TestS2_TheLeaseOfAnElectionHasTheName of the group, as that of the controller's earlier version,
+// which ran with an election. The group takes its place when nobody holds it, and says meanwhile
+// for what it waits.
 func TestS2_TheLeaseOfAnElectionHasTheName(t *testing.T) {
 	for name, c := range map[string]struct {
 		holder string
@@ -98,7 +99,8 @@ func TestReadWaitsForNoLeaseForLong(t *testing.T) {
 	})
 }
 
-// TestAReadOfAMissingLeaseKeepsTheVersion of the view, by which answers of a server that was set back are noticed.
+// TestAReadOfAMissingLeaseKeepsTheVersion of the view, by which answers of a server that was set
+// back are noticed.
 func TestAReadOfAMissingLeaseKeepsTheVersion(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1")
@@ -106,7 +108,7 @@ func TestAReadOfAMissingLeaseKeepsTheVersion(t *testing.T) {
 		version := func() string {
 			a.Group.mu.Lock()
 			defer a.Group.mu.Unlock()
-			return a.view.version
+			return a.view.Newest()
 		}
 		before := version()
 		if err := a.read(w.Context(), "rollout.nobody-1"); err != nil {

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -49,11 +49,11 @@ type Group struct {
 }
 
 // Join makes this process a member of the group that the options name, until ctx or the work of the
-// handler ends, see [Handler].Ends. Then its entries are handed over, its calls end, and it leaves. A
-// membership that is lost is followed by another one, with another term.
+// handler ends, see [Handler].Ends. Then its entries are handed over, its calls end, and it leaves.
+// A membership that is lost is followed by another one, with another term.
 //
-// It sends nothing before it returns. The server's refusals are in Health and the log. It is an error
-// to join with the same controller.Slots twice, or before a controller or a manager has them.
+// It sends nothing before it returns. The server's refusals are in Health and the log. It is an
+// error to join with the same controller.Slots twice, or before a controller or a manager has them.
 func Join(ctx context.Context, config *rest.Config, handler Handler, o Options) (*Group, error) {
 	g, err := newGroup(config, handler, o)
 	if err != nil {
@@ -80,8 +80,8 @@ func newGroup(config *rest.Config, handler Handler, o Options) (*Group, error) {
 	return g, nil
 }
 
-// newObserver returns a group without a handler, which never becomes a member. timeout is the timeout
-// of a request; 0 is a fifth of the duration.
+// newObserver returns a group without a handler, which never becomes a member. timeout is the
+// timeout of a request; 0 is a fifth of the duration.
 func newObserver(config *rest.Config, o Options, timeout time.Duration) (*Group, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -93,6 +93,7 @@ func newObserver(config *rest.Config, o Options, timeout time.Duration) (*Group,
 		changed: make(chan struct{}, 1), done: make(chan struct{}),
 		view: view{members: map[handover.ID]*observed{}},
 	}
+	g.view.Put = g.putLocked
 	g.start()
 	g.client, err = lease.NewClient(config, o.Namespace, lease.Selection{
 		Parameter: "labelSelector", Value: groupLabel + "=" + o.Name, Name: o.Name,
@@ -277,7 +278,7 @@ func (g *Group) holder(m *membership) *lease.Holder {
 			if lease.HolderOf(l) != string(m.id) {
 				return nil, false
 			}
-			before = sending{l.ResourceVersion, g.view.version}
+			before = sending{l.ResourceVersion, g.view.Newest()}
 			return l.DeepCopy(), true
 		},
 		Observe: func(l *coordinationv1.Lease) { g.wrote(l, before) },

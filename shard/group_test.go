@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 func TestS1_MembersShareAllSlots(t *testing.T) {
@@ -79,8 +79,8 @@ func TestS3_ACrashWithShortLeases(t *testing.T) {
 	})
 }
 
-// TestS3_AMemberWithoutAnAnswerInheritsNothing has a process that loses its membership and joins again,
-// but receives no answer: another member crashes before the new Lease has run out.
+// TestS3_AMemberWithoutAnAnswerInheritsNothing has a process that loses its membership and joins
+// again, but receives no answer: another member crashes before the new Lease has run out.
 func TestS3_AMemberWithoutAnAnswerInheritsNothing(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, _ := w.three()

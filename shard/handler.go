@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/tidings-go/tidings/controller/guard"
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // Set is a set of entries: slots below [Count], and controllers that are led as a whole from Count
@@ -40,11 +40,11 @@ type Calls = slot.Calls
 //	           │      │ └───────┘ Unshut│
 //	           └──────┴─────────────────┘
 //
-// The numbers of slots are those of the map. Controllers that are led as a whole have the numbers of
-// this handler: Count + n for the nth name of Work.Controllers.
+// The numbers of slots are those of the map. Controllers that are led as a whole have the numbers
+// of this handler: Count + n for the nth name of Work.Controllers.
 type Handler interface {
-	// Begin begins a membership. Its calls and writes are made under the term, which is a *Term. The
-	// type of the parameter is also called controller.Term. Nothing is served any more.
+	// Begin begins a membership. Its calls and writes are made under the term, which is a *Term.
+	// The type of the parameter is also called controller.Term. Nothing is served any more.
 	Begin(t guard.Term)
 	// Warm fills the caches with the objects of entries, and returns once they are synced. ctx ends
 	// when none of these entries is wanted any more. After an error, Warm is called again.

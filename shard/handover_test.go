@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 func TestS2_AHandOverWaitsForCallsAndGivesTheirVersions(t *testing.T) {
@@ -53,8 +53,8 @@ func TestS2_ALongCallHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// TestS2_CallsThatOverlapMoveToo: whenever a slot is shut, a call of 4 s has just begun. No key waits
-// for longer than a second for five minutes; then the slots move.
+// TestS2_CallsThatOverlapMoveToo: whenever a slot is shut, a call of 4 s has just begun. No key
+// waits for longer than a second for five minutes; then the slots move.
 func TestS2_CallsThatOverlapMoveToo(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1", func(p *process) { p.drainFor = 4 * time.Second })

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/controller/guard"
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/lease/leasetest"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease/leasetest"
 )
 
 func TestMain(m *testing.M) { leasetest.Main(m) }

@@ -100,15 +100,16 @@ type Health struct {
 	// Members are sorted by identity. Members that are not live are listed if they still own
 	// entries, or if their Lease is not released yet.
 	Members []MemberHealth `json:"members,omitempty"`
-	// Owned is the number of slots that this process owns, and Serving those of them that it calls for.
+	// Owned is the number of slots that this process owns, and Serving those of them that it calls
+	// for.
 	Owned   int `json:"owned"`
 	Serving int `json:"serving"`
 	// Remaining is the time for which the term stays open without another renewal.
 	Remaining time.Duration `json:"remaining,omitzero"`
 	// Covered is the share of slots and controllers that are covered, late ones included, as of
 	// their owners' last renewals; 0 without a map. Healthy: 1. Nobody, NotReady and Late list the
-	// others and those that are late, with ranges. Controllers that members can lead have nobody too
-	// while the map has no entry for them, as when it is full.
+	// others and those that are late, with ranges. Controllers that members can lead have nobody
+	// too while the map has no entry for them, as when it is full.
 	Covered  float64 `json:"covered"`
 	Nobody   string  `json:"nobody,omitzero"`
 	NotReady string  `json:"notReady,omitzero"`
@@ -120,8 +121,8 @@ type Health struct {
 	// noticed and caches are filled.
 	UncoveredFor time.Duration `json:"uncoveredFor,omitzero"`
 	Tolerated    time.Duration `json:"tolerated"`
-	// LateFor is the time for which the longest late slot or controller has been late. Healthy: up to
-	// ten minutes.
+	// LateFor is the time for which the longest late slot or controller has been late. Healthy: up
+	// to ten minutes.
 	LateFor time.Duration `json:"lateFor,omitzero"`
 	// Moving is the number of slots and controllers that have a next owner, and MovingFor is the
 	// longest time for which one of them has had it. It is as long as lists and calls take.
@@ -152,8 +153,8 @@ type Entry struct {
 	Age time.Duration `json:"age,omitzero"`
 	// Weight is 1 and 16 for each object, with two digits; 0 if it is not known.
 	Weight uint32 `json:"weight,omitzero"`
-	// Next is the next owner, and Ready reports whether its caches are filled. MovingFor is the time
-	// since it became the next owner.
+	// Next is the next owner, and Ready reports whether its caches are filled. MovingFor is the
+	// time since it became the next owner.
 	Next      string        `json:"next,omitzero"`
 	Ready     bool          `json:"ready,omitzero"`
 	MovingFor time.Duration `json:"movingFor,omitzero"`

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // largeReplicas is the number of replicas of a Deployment. A quarter of them is replaced at a
@@ -22,7 +22,8 @@ const (
 	largeCall = 500 * time.Millisecond
 )
 
-// TestS4_ARollingUpdateOfManyMembers has a million objects, by their UIDs. Calls take half a second.
+// TestS4_ARollingUpdateOfManyMembers has a million objects, by their UIDs. Calls take half a
+// second.
 func TestS4_ARollingUpdateOfManyMembers(t *testing.T) {
 	bubble(t, func(w *world) {
 		random := rand.New(rand.NewPCG(1, 0))

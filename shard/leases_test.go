@@ -17,9 +17,9 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-// TestS1_AMemberWhoseLeaseIsUnseenAndDeleted has a Lease that no watch shows, as one without the label of
-// the group, and that somebody deletes when its member has been waited for. The member may have
-// renewed it until then, so that it is waited for once more.
+// TestS1_AMemberWhoseLeaseIsUnseenAndDeleted has a Lease that no watch shows, as one without the
+// label of the group, and that somebody deletes when its member has been waited for. The member may
+// have renewed it until then, so that it is waited for once more.
 func TestS1_AMemberWhoseLeaseIsUnseenAndDeleted(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1")
@@ -40,8 +40,8 @@ func TestS1_AMemberWhoseLeaseIsUnseenAndDeleted(t *testing.T) {
 	})
 }
 
-// TestS1_ARestoredBackupShowsInTheAnswerToARenewal restores a backup with the same map, while a member
-// sees nothing but the answers to its writes: their versions are older ones.
+// TestS1_ARestoredBackupShowsInTheAnswerToARenewal restores a backup with the same map, while a
+// member sees nothing but the answers to its writes: their versions are older ones.
 func TestS1_ARestoredBackupShowsInTheAnswerToARenewal(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1")
@@ -65,8 +65,8 @@ func TestS1_ARestoredBackupShowsInTheAnswerToARenewal(t *testing.T) {
 	})
 }
 
-// TestS2_ALeaseThatCannotBeEndedHoldsUpNoOther refuses writes to the Lease of a member that has crashed,
-// as an admission policy may do. Another member leaves, and its slots are handed over.
+// TestS2_ALeaseThatCannotBeEndedHoldsUpNoOther refuses writes to the Lease of a member that has
+// crashed, as an admission policy may do. Another member leaves, and its slots are handed over.
 func TestS2_ALeaseThatCannotBeEndedHoldsUpNoOther(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()
@@ -87,8 +87,8 @@ func TestS2_ALeaseThatCannotBeEndedHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// TestS2_AMapWithAnIdentityThatIsNoName has members in the map that can have no Lease, as by a slip of
-// the hand. They are no members.
+// TestS2_AMapWithAnIdentityThatIsNoName has members in the map that can have no Lease, as by a slip
+// of the hand. They are no members.
 func TestS2_AMapWithAnIdentityThatIsNoName(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1")
@@ -197,8 +197,8 @@ func TestS3_AMemberWithoutItsLabel(t *testing.T) {
 	})
 }
 
-// TestS3_ACrashBesideMembersThatCannotJoin has members with lower identities that write Leases, and cannot
-// list them.
+// TestS3_ACrashBesideMembersThatCannotJoin has members with lower identities that write Leases, and
+// cannot list them.
 func TestS3_ACrashBesideMembersThatCannotJoin(t *testing.T) {
 	bubble(t, func(w *world) {
 		for _, name := range []string{"a1", "a2", "a3", "a4"} {

@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
-// TestS4_ALeaverAfterAHandOverThatFailed: slots of a were shut and opened again, as c joined. Then a
-// leaves, without calls.
+// TestS4_ALeaverAfterAHandOverThatFailed: slots of a were shut and opened again, as c joined. Then
+// a leaves, without calls.
 func TestS4_ALeaverAfterAHandOverThatFailed(t *testing.T) {
 	bubble(t, func(w *world) {
 		a := w.start("a", "1", func(p *process) { p.drainFor = 40 * time.Second })
@@ -47,8 +47,8 @@ func TestS4_ALeaverAfterAMemberThatWarmedLate(t *testing.T) {
 	})
 }
 
-// TestS4_APlannerThatWaitsForItsCallsLeavesThePlanToOthers: a, which plans, leaves with calls that run
-// for longer than its grace. Meanwhile b leaves, and d joins.
+// TestS4_APlannerThatWaitsForItsCallsLeavesThePlanToOthers: a, which plans, leaves with calls that
+// run for longer than its grace. Meanwhile b leaves, and d joins.
 func TestS4_APlannerThatWaitsForItsCallsLeavesThePlanToOthers(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()
@@ -158,8 +158,8 @@ func TestS4_AllLeaveAtOnce(t *testing.T) {
 	})
 }
 
-// TestS4_ALeaverWaitsWithoutHaste: its calls run on after the end of their contexts. It looks at them as
-// often as while slots move.
+// TestS4_ALeaverWaitsWithoutHaste: its calls run on after the end of their contexts. It looks at
+// them as often as while slots move.
 func TestS4_ALeaverWaitsWithoutHaste(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.two()

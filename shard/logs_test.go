@@ -12,9 +12,9 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/lease/leasetest"
-	"github.com/tidings-go/tidings/internal/logtable"
+	"github.com/tidings-go/tidings/internal/lead/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease/leasetest"
+	"github.com/tidings-go/tidings/internal/test/logtable"
 )
 
 // TestLogs makes groups log the lines of docs/logs.md, and no other.

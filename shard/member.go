@@ -9,20 +9,22 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 	"github.com/tidings-go/tidings/shard/internal/balance"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
 const (
-	// standsStill is the time after which a loop that has not turned hangs, and a list without a page.
+	// standsStill is the time after which a loop that has not turned hangs, and a list without a
+	// page.
 	standsStill = time.Minute
 	// looks is the time between two looks at the work and the plan while nothing changes, and soon
 	// that while entries move.
 	looks, soon = time.Second, 20 * time.Millisecond
-	// isBlindAfter is the number of durations without an event or a list after which a member says that
-	// it is refused: each member writes three events in one. It would not see what it is to take.
+	// isBlindAfter is the number of durations without an event or a list after which a member says
+	// that it is refused: each member writes three events in one. It would not see what it is to
+	// take.
 	isBlindAfter = 2
 )
 
@@ -60,8 +62,8 @@ type membership struct {
 	writing  bool      // a write is under way
 	failures int       // the failed writes in a row
 	paused   time.Time // no write is sent before this time
-	// endFailed reports that the last write was to end another member, and has failed: writes of the
-	// map come before the next one of this kind.
+	// endFailed reports that the last write was to end another member, and has failed: writes of
+	// the map come before the next one of this kind.
 	endFailed bool
 
 	said said // what the Lease says; Group.mu guards it
@@ -263,8 +265,8 @@ func (m *membership) observeWork(now time.Time) {
 	}
 }
 
-// looksEvery returns the time between two looks at the work: short after entries have been served or
-// shut, and longer the longer that leads to nothing.
+// looksEvery returns the time between two looks at the work: short after entries have been served
+// or shut, and longer the longer that leads to nothing.
 func (m *membership) looksEvery(now time.Time) time.Duration {
 	isMoving := false
 	for i := range m.member.Entries() {
@@ -298,7 +300,8 @@ func (m *membership) toHandler(entries Set) (own Set) {
 	return own
 }
 
-// tryToHandOver goes on with the hand-overs of own entries, and returns when it is to be called again.
+// tryToHandOver goes on with the hand-overs of own entries, and returns when it is to be called
+// again.
 func (m *membership) tryToHandOver(l looked) (wake time.Time) {
 	m.mu.Lock()
 	isRefused := m.refusals.Pending()

@@ -48,8 +48,8 @@ func TestS1_AFifthReplicaJoins(t *testing.T) {
 	})
 }
 
-// TestS1_AFifthReplicaJoinsBesideALargeNamespace that has 40 % of the objects. Its owner has no other
-// slot; of the others each has a third of the rest, and later a fourth.
+// TestS1_AFifthReplicaJoinsBesideALargeNamespace that has 40 % of the objects. Its owner has no
+// other slot; of the others each has a third of the rest, and later a fourth.
 func TestS1_AFifthReplicaJoinsBesideALargeNamespace(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.weigh(func(n int) int {
@@ -62,8 +62,9 @@ func TestS1_AFifthReplicaJoinsBesideALargeNamespace(t *testing.T) {
 	})
 }
 
-// TestS1_AFifthReplicaJoinsBesideHeavySlots: twelve have most of the objects, three on each member. The
-// fifth gets three, and from the one that has given none as many others as bring that near its share.
+// TestS1_AFifthReplicaJoinsBesideHeavySlots: twelve have most of the objects, three on each member.
+// The fifth gets three, and from the one that has given none as many others as bring that near its
+// share.
 func TestS1_AFifthReplicaJoinsBesideHeavySlots(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.weigh(func(n int) int {
@@ -128,8 +129,8 @@ func TestS1_BurstsOfCallsMoveNothing(t *testing.T) {
 	})
 }
 
-// TestS1_BusyMembersKeepTheirSlots: all slots of two members have calls and keys that wait, for hours,
-// and one has calls that take longer.
+// TestS1_BusyMembersKeepTheirSlots: all slots of two members have calls and keys that wait, for
+// hours, and one has calls that take longer.
 func TestS1_BusyMembersKeepTheirSlots(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.two()
@@ -172,8 +173,8 @@ func TestS1_AColdStart(t *testing.T) {
 	}
 }
 
-// TestS1_AColdStartWithASlowMember: the member that makes the map is slow to say that it acts on it.
-// The other one gets half.
+// TestS1_AColdStartWithASlowMember: the member that makes the map is slow to say that it acts on
+// it. The other one gets half.
 func TestS1_AColdStartWithASlowMember(t *testing.T) {
 	for _, slow := range []string{"a", "b"} {
 		t.Run(slow, func(t *testing.T) {

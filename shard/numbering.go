@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -50,8 +50,8 @@ func nameOf(m handover.Map, i int) string {
 	return m.Controllers[i-slot.Count]
 }
 
-// namesOf returns the entries of a set as text: slots with ranges, then the names of controllers and
-// the other names.
+// namesOf returns the entries of a set as text: slots with ranges, then the names of controllers
+// and the other names.
 func namesOf(m handover.Map, s Set, others ...string) string {
 	var names []string
 	slots := slotsOf(s)

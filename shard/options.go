@@ -11,7 +11,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 const (
@@ -46,10 +46,11 @@ type Options struct {
 	// Renew is the time between renewals; 0 is a third of Duration, the minimum 100 ms, the maximum
 	// two fifths.
 	Renew time.Duration
-	// Grace is the time from the begin of an orderly end to its deadline: others fill their caches and
-	// take what this member owns. At two thirds of it, or when no member can take anything, the
+	// Grace is the time from the begin of an orderly end to its deadline: others fill their caches
+	// and take what this member owns. At two thirds of it, or when no member can take anything, the
 	// contexts of calls that still run end. 0 is 25 s. It is to be shorter than the
-	// terminationGracePeriodSeconds of the pod, and one and a half times as long as the list of the largest type.
+	// terminationGracePeriodSeconds of the pod, and one and a half times as long as the list of the
+	// largest type.
 	Grace time.Duration
 	// Logger receives lines about memberships, moves and failures; nil is slog.Default().
 	Logger *slog.Logger

@@ -37,7 +37,8 @@ func TestOptionsThatCannotBeUsedAreErrors(t *testing.T) {
 	}
 }
 
-// TestS4_TheGenerationIsFound in the variable of the manifest, or else it is the revision of the build.
+// TestS4_TheGenerationIsFound in the variable of the manifest, or else it is the revision of the
+// build.
 func TestS4_TheGenerationIsFound(t *testing.T) {
 	o := Options{Namespace: "ops", Name: "rollout", Identity: "a"}
 	t.Setenv("POD_TEMPLATE_HASH", "7f9c")

@@ -5,13 +5,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard/internal/balance"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-// plan looks at the table of slots and that of controllers, if they have changed or the plan holds no more.
-// All members do, as each may be the next planner.
+// plan looks at the table of slots and that of controllers, if they have changed or the plan holds
+// no more. All members do, as each may be the next planner.
 func (m *membership) plan(l looked) {
 	if l.isSame && l.now.Before(m.planUntil) {
 		return

@@ -9,19 +9,19 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
 const (
 	// hangs is the time for which a member may renew its Lease without having seen the map.
 	hangs = time.Minute
-	// movesFor is the time after the last write of the map for which entries may have a next owner: a list
-	// may take minutes.
+	// movesFor is the time after the last write of the map for which entries may have a next owner:
+	// a list may take minutes.
 	movesFor = 10 * time.Minute
 	// stalled is the time for which members of two generations may live without another member that
-	// joins. It is the default of progressDeadlineSeconds, after which a Deployment reports that its
-	// rollout has stalled.
+	// joins. It is the default of progressDeadlineSeconds, after which a Deployment reports that
+	// its rollout has stalled.
 	stalled = 10 * time.Minute
 )
 
@@ -117,7 +117,8 @@ func texts(m handover.Map, entries Set, one, several string) (texts []string) {
 	return texts
 }
 
-// coverProblemsLocked returns sentences with the reasons why entries are not covered or late, by owner.
+// coverProblemsLocked returns sentences with the reasons why entries are not covered or late, by
+// owner.
 func (g *Group) coverProblemsLocked(c covers, now time.Time) (problems []string) {
 	byOwner := func(some Set) map[string]Set {
 		all := map[string]Set{}
@@ -204,8 +205,8 @@ func (g *Group) movingLocked() (moving Set) {
 	return moving
 }
 
-// lastWrite returns the time of the last write of a Lease by the clock of the server, zero if that is
-// not known.
+// lastWrite returns the time of the last write of a Lease by the clock of the server, zero if that
+// is not known.
 func lastWrite(l *coordinationv1.Lease) (last time.Time) {
 	if l == nil {
 		return last

@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // ErrNoGroup is returned if a group has no Lease.
@@ -37,9 +37,9 @@ type Report struct {
 	Slots []Entry `json:"slots,omitempty"`
 }
 
-// Read describes a group without joining it. It sends lists and writes nothing; the credentials need
-// the verb list on Leases, and get to tell why there is no map. An error that wraps [ErrNoGroup] reports that no Lease has the group's
-// label.
+// Read describes a group without joining it. It sends lists and writes nothing; the credentials
+// need the verb list on Leases, and get to tell why there is no map. An error that wraps
+// [ErrNoGroup] reports that no Lease has the group's label.
 //
 // The age of a Lease is the time from its renewTime, which the member writes by its own clock, to
 // the time by the clock of this machine. If one is older than half of the Lease's duration, or
@@ -47,8 +47,8 @@ type Report struct {
 // duration and lists once more. A member whose Lease has changed meanwhile is live, even if the
 // clocks differ.
 //
-// Members of two generations are a problem if the Lease of the newest member was created ten minutes
-// ago or earlier, and a remark until then.
+// Members of two generations are a problem if the Lease of the newest member was created ten
+// minutes ago or earlier, and a remark until then.
 //
 // A list may take as long as the Timeout of config; 0 is 3 s.
 func Read(ctx context.Context, config *rest.Config, namespace, name string) (Report, error) {
@@ -89,8 +89,8 @@ func Read(ctx context.Context, config *rest.Config, namespace, name string) (Rep
 	return r, nil
 }
 
-// mostWait is the longest wait for the second list. A Lease of a longer duration whose age is unlikely is taken
-// for one in use.
+// mostWait is the longest wait for the second list. A Lease of a longer duration whose age is
+// unlikely is taken for one in use.
 const mostWait = 30 * time.Second
 
 // clockTolerance is the distance of a renewTime in the future up to which there is no second list.

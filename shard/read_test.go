@@ -14,8 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -69,8 +69,8 @@ func TestS5_AGroupInOrderIsReadAtOnce(t *testing.T) {
 	})
 }
 
-// TestS4_ARollingUpdateIsNoProblemUntilItStops has members of two generations. Each new member shows
-// that the update goes on.
+// TestS4_ARollingUpdateIsNoProblemUntilItStops has members of two generations. Each new member
+// shows that the update goes on.
 func TestS4_ARollingUpdateIsNoProblemUntilItStops(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.covered(w.start("a", "1"))

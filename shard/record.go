@@ -7,7 +7,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -31,9 +31,9 @@ const (
 // nothing, and one with a single object is more than two empty ones.
 const objectWeight = 16
 
-// holdsMapFor is the duration in the map's Lease, in which it names its group as the holder, so that
-// an election of the same name waits. The planner renews it when renewsMap have passed without a
-// write. The last member that leaves releases it.
+// holdsMapFor is the duration in the map's Lease, in which it names its group as the holder, so
+// that an election of the same name waits. The planner renews it when renewsMap have passed without
+// a write. The last member that leaves releases it.
 const (
 	holdsMapFor = time.Hour
 	renewsMap   = holdsMapFor / 3

@@ -69,8 +69,8 @@ func TestS4_WithoutSurgeEachSlotMovesAtMostTwice(t *testing.T) {
 	})
 }
 
-// TestS4_AContainerOfTheOlderVersionRestarts during the update: it is killed, and comes back with the
-// older generation.
+// TestS4_AContainerOfTheOlderVersionRestarts during the update: it is killed, and comes back with
+// the older generation.
 func TestS4_AContainerOfTheOlderVersionRestarts(t *testing.T) {
 	bubble(t, func(w *world) {
 		all := w.four()
@@ -103,8 +103,8 @@ func TestS4_ARollback(t *testing.T) {
 	})
 }
 
-// TestS4_JoinsMoveNothingWhileTwoGenerationsLive, as beside a canary: half an hour after the last join
-// they count as one.
+// TestS4_JoinsMoveNothingWhileTwoGenerationsLive, as beside a canary: half an hour after the last
+// join they count as one.
 func TestS4_JoinsMoveNothingWhileTwoGenerationsLive(t *testing.T) {
 	bubble(t, func(w *world) {
 		all := w.four()

@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease/leasetest"
-	"github.com/tidings-go/tidings/internal/seeds"
+	"github.com/tidings-go/tidings/internal/lead/lease/leasetest"
+	"github.com/tidings-go/tidings/internal/test/seeds"
 )
 
 var histories = seeds.New("shard", "TestS1_NeverTwoCallers", 4)
 
-// TestS1_NeverTwoCallers has three processes under random faults for ten virtual minutes per seed. At
-// no time may two of them call for a slot, or for a controller that is led as a whole. Once the faults
-// are over, each has a caller.
+// TestS1_NeverTwoCallers has three processes under random faults for ten virtual minutes per seed.
+// At no time may two of them call for a slot, or for a controller that is led as a whole. Once the
+// faults are over, each has a caller.
 func TestS1_NeverTwoCallers(t *testing.T) {
 	spans, terms := 0, 0
 	leasetest.Histories(t, histories, func(t *testing.T, o apisim.Options, random *rand.Rand) {

@@ -12,8 +12,8 @@ import (
 // crowd is the number of members of TestS7_TheMapOfACrowd.
 var crowd = flag.Int("shard.crowd", 24, "members of the group whose map and writes are measured")
 
-// TestS7_TheSizeOfTheMap has the identities of pods of a Deployment, and slots that have been handed
-// over with the versions of two resources, in each state of a rollout.
+// TestS7_TheSizeOfTheMap has the identities of pods of a Deployment, and slots that have been
+// handed over with the versions of two resources, in each state of a rollout.
 func TestS7_TheSizeOfTheMap(t *testing.T) {
 	for _, n := range []int{8, 64, 256} {
 		id := func(i int) handover.ID {

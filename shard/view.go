@@ -12,8 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -52,7 +52,7 @@ type entryTimes struct {
 
 // view is the last observed state of the group's Leases.
 type view struct {
-	version  string // the newest version of all Leases
+	lease.View
 	followed string // that of the last event or list: answers to writes and reads may be ahead of it
 	seen     bool   // the Leases were listed
 	members  map[handover.ID]*observed
@@ -79,7 +79,7 @@ func (g *Group) now() time.Time { return g.began.at.Add(g.clock.Since(g.began.in
 // list lists the Leases into the view.
 func (g *Group) list(ctx context.Context) (version string, err error) {
 	g.mu.Lock()
-	sentAt := g.view.version
+	sentAt := g.view.Newest()
 	g.mu.Unlock()
 	list, err := g.client.List(ctx)
 	if err != nil {
@@ -87,25 +87,8 @@ func (g *Group) list(ctx context.Context) (version string, err error) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	// Without an observation meanwhile the list is newer, even if the server has lost versions.
-	isNewest := g.view.version == sentAt
-	listed := map[string]bool{}
-	for i := range list.Items {
-		l := &list.Items[i]
-		listed[l.Name] = true
-		if isNewest || !lease.IsOlder(l.ResourceVersion, g.versionLocked(l.Name)) {
-			g.observeLocked(l.Name, l, l.ResourceVersion)
-		}
-	}
-	for name := range g.namedLocked() {
-		if !listed[name] && (isNewest || !lease.IsOlder(list.ResourceVersion, g.versionLocked(name))) {
-			g.observeLocked(name, nil, list.ResourceVersion)
-		}
-	}
+	g.view.List(list, sentAt, g.namedLocked())
 	g.view.seen, g.view.heard, g.view.followed = true, g.now(), list.ResourceVersion
-	if isNewest {
-		g.view.version = list.ResourceVersion
-	}
 	notify(g.changed)
 	return list.ResourceVersion, nil
 }
@@ -137,40 +120,22 @@ func membersOf(m handover.Map) map[handover.ID]bool {
 	return named
 }
 
-// versionLocked returns the version of a Lease in the view, "" without one.
-func (g *Group) versionLocked(name string) string {
-	if name == g.o.Name && g.view.table != nil {
-		return g.view.table.ResourceVersion
-	}
-	if s := g.view.members[handover.ID(name)]; s != nil {
-		return s.version
-	}
-	return ""
-}
-
 // read reads one Lease into the view. It returns an error if the answer is neither the Lease nor
 // that the Lease does not exist.
 func (g *Group) read(ctx context.Context, name string) error {
 	g.mu.Lock()
-	sentAt := g.versionLocked(name)
+	sentAt := g.view.Version(name)
 	g.mu.Unlock()
 	l, err := g.client.Get(ctx, name)
-	switch {
-	case apierrors.IsNotFound(err):
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if g.versionLocked(name) == sentAt {
-			g.observeLocked(name, nil, sentAt)
-		}
-		return nil
-	case err != nil:
+	if apierrors.IsNotFound(err) {
+		l, err = nil, nil
+	}
+	if err != nil {
 		return err
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if now := g.versionLocked(name); now == sentAt || !lease.IsOlder(l.ResourceVersion, now) {
-		g.observeLocked(name, l, l.ResourceVersion)
-	}
+	g.view.Read(name, l, sentAt)
 	return nil
 }
 
@@ -183,12 +148,12 @@ type sending struct {
 func (g *Group) sending(l *coordinationv1.Lease) sending {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return sending{l.ResourceVersion, g.view.version}
+	return sending{l.ResourceVersion, g.view.Newest()}
 }
 
 // wrote puts the Lease of the answer to a write into the view. A version that the server had given
-// before the write was sent shows that a backup was restored: others may own by now what this member
-// has got since the backup was made, so its membership ends, and all Leases are listed.
+// before the write was sent shows that a backup was restored: others may own by now what this
+// member has got since the backup was made, so its membership ends, and all Leases are listed.
 func (g *Group) wrote(l *coordinationv1.Lease, before sending) {
 	isUnchanged := l.ResourceVersion == before.written
 	if isUnchanged || !lease.IsOlder(l.ResourceVersion, before.newest) {
@@ -218,25 +183,16 @@ func (g *Group) isMapAheadLocked() bool {
 	return table != nil && followed != table.ResourceVersion && lease.IsOlder(followed, table.ResourceVersion)
 }
 
-// observe puts the Lease of an event, or of the answer to a write, into the view. A version that
-// is older than the view has no effect.
+// observe puts the Lease of an event, or of the answer to a write, into the view.
 func (g *Group) observe(l *coordinationv1.Lease, deleted bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch version := l.ResourceVersion; {
-	case lease.IsOlder(version, g.versionLocked(l.Name)):
-	case deleted:
-		g.observeLocked(l.Name, nil, version)
-	default:
-		g.observeLocked(l.Name, l, version)
-	}
+	g.view.Event(l, deleted)
 }
 
-// observeLocked puts a Lease into the view, nil for one that does not exist.
-func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version string) {
-	if version != "" && !lease.IsOlder(version, g.view.version) {
-		g.view.version = version
-	}
+// putLocked is the Put of the view.
+func (g *Group) putLocked(o lease.Observation) {
+	name, l := o.Name, o.Lease
 	if name == g.o.Name {
 		g.observeMapLocked(l)
 		g.view.changes++
@@ -253,7 +209,7 @@ func (g *Group) observeLocked(name string, l *coordinationv1.Lease, version stri
 	if !isSame {
 		s.Since = now
 	}
-	s.lease, s.Exists, s.isGone, s.version = l, l != nil, l == nil, version
+	s.lease, s.Exists, s.isGone, s.version = l, l != nil, l == nil, o.Version
 	if l != nil {
 		if text := l.Annotations[memberAnnotation]; text != s.text || before.lease == nil {
 			s.text, s.Record = text, readRecord(l)
@@ -299,8 +255,8 @@ func lengthOf(l *coordinationv1.Lease, least time.Duration) time.Duration {
 	return least
 }
 
-// isName reports whether a Lease can have the name of a member. A map that was written by hand may have
-// others, which are no members.
+// isName reports whether a Lease can have the name of a member. A map that was written by hand may
+// have others, which are no members.
 func isName(id handover.ID) bool { return len(validation.IsDNS1123Subdomain(string(id))) == 0 }
 
 // observedLocked returns the last observed Lease of a member. A member that was never observed is
@@ -346,8 +302,8 @@ func (g *Group) observeMapLocked(l *coordinationv1.Lease) {
 	}
 }
 
-// observeForeignLocked returns the Lease if it is the group's map. Another one of the group's name, as
-// that of an election or one without a map, is kept in view.foreign, and the result is nil.
+// observeForeignLocked returns the Lease if it is the group's map. Another one of the group's name,
+// as that of an election or one without a map, is kept in view.foreign, and the result is nil.
 func (g *Group) observeForeignLocked(l *coordinationv1.Lease) *coordinationv1.Lease {
 	before := g.view.foreign
 	g.view.foreign = nil
@@ -409,7 +365,8 @@ func (g *Group) peersLocked(now time.Time) map[handover.ID]handover.Peer {
 			p.Created = s.lease.CreationTimestamp.Time
 		}
 		if m := g.present; m != nil && m.id == id {
-			// It takes for itself once it takes for others: they would clear what it is given before.
+			// It takes for itself once it takes for others: they would clear what it is given
+			// before.
 			p.Standing, p.Refused = handover.Live, p.Refused || m.said.refused
 			if m.said.state != handover.Takes {
 				p.State = m.said.state

@@ -12,8 +12,8 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-// TestS1_ATurnSeesOneState: a Lease that changes during a turn of the loop does not change what the turn
-// has seen.
+// TestS1_ATurnSeesOneState: a Lease that changes during a turn of the loop does not change what the
+// turn has seen.
 func TestS1_ATurnSeesOneState(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b := w.two()
@@ -62,8 +62,8 @@ func TestS1_AMemberInheritsOnceItsLeaseSaysSo(t *testing.T) {
 	})
 }
 
-// TestS2_AMapThatIsAheadOfTheLeases: the watch of b is late, and b reads the map after a conflict. The next
-// owner that it names was refused, in the Lease that b knows, and takes by now.
+// TestS2_AMapThatIsAheadOfTheLeases: the watch of b is late, and b reads the map after a conflict.
+// The next owner that it names was refused, in the Lease that b knows, and takes by now.
 func TestS2_AMapThatIsAheadOfTheLeases(t *testing.T) {
 	bubble(t, func(w *world) {
 		w.server.Inject(by("b", "watch"), apisim.Stall(apisim.EachFrame, 300*time.Millisecond))

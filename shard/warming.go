@@ -7,15 +7,15 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-// warming has the calls of Warm of a membership. Slots that come share a call, so that they need one
-// list; those that are owned already do not wait for it, and neither do controllers. Of slots whose call has
-// failed, the next one has half: a slot that cannot be filled, as when the rights for a namespace are missing,
-// holds up no other for long.
+// warming has the calls of Warm of a membership. Slots that come share a call, so that they need
+// one list; those that are owned already do not wait for it, and neither do controllers. Of slots
+// whose call has failed, the next one has half: a slot that cannot be filled, as when the rights
+// for a namespace are missing, holds up no other for long.
 //
 //	wanted ─▶ a call ─▶ returned, and still wanted ─▶ filled, or wanted again
 //	                    └── not wanted meanwhile ────▶ dropped
@@ -39,12 +39,13 @@ type failed struct {
 	inRow   int
 }
 
-// gathers is the time for which slots that come wait for others that come, too: when a member leaves, several
-// members give, one after the other, and a second list would take as long as the first.
+// gathers is the time for which slots that come wait for others that come, too: when a member
+// leaves, several members give, one after the other, and a second list would take as long as the
+// first.
 const gathers = 100 * time.Millisecond
 
-// divided is the number of failures in a row after which a member declines what comes: those of all slots,
-// of one half and of a part of the other one.
+// divided is the number of failures in a row after which a member declines what comes: those of all
+// slots, of one half and of a part of the other one.
 const divided = 3
 
 func (m *membership) failedOf(w *warm) *failed {
@@ -129,8 +130,8 @@ func (m *membership) startWarms(now time.Time) {
 	}
 }
 
-// waitsFor reports whether a call of slots has to wait for another one: there is one list at a time of each kind.
-// Owned slots do not wait for a call that has failed, or hangs.
+// waitsFor reports whether a call of slots has to wait for another one: there is one list at a time
+// of each kind. Owned slots do not wait for a call that has failed, or hangs.
 func (w *warm) waitsFor(other *warm) bool {
 	if w.isOwned != other.isOwned || w.isAgain != other.isAgain || slotsOf(other.entries).IsEmpty() {
 		return false
@@ -140,8 +141,8 @@ func (w *warm) waitsFor(other *warm) bool {
 	return !w.isOwned || w.isAgain && !isHung || !other.hasFailed
 }
 
-// partOf returns those of the slots whose call has failed that the next one is to have: others than the last
-// one that has failed, if there are any, and half of them after a failure.
+// partOf returns those of the slots whose call has failed that the next one is to have: others than
+// the last one that has failed, if there are any, and half of them after a failure.
 func (m *membership) partOf(slots Set, f failed) (part Set) {
 	if others := slots.Minus(f.entries); !others.IsEmpty() {
 		slots = others
@@ -218,8 +219,9 @@ func (m *membership) noteWarmed(now time.Time) {
 	})
 }
 
-// noteFailed counts a call that has failed: what this member owns, it gives away after a while. What is to come
-// it declines for a while, once a list hangs or it is known that no part of the slots can be filled.
+// noteFailed counts a call that has failed: what this member owns, it gives away after a while.
+// What is to come it declines for a while, once a list hangs or it is known that no part of the
+// slots can be filled.
 func (m *membership) noteFailed(w *warm) {
 	f, entries := m.failedOf(w), w.entries.Minus(m.drops)
 	m.failedCalls++

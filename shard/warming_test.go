@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
-// TestS3_ASlotThatCannotBeFilledHoldsUpNoOther: no member can list the objects of slot 7 any more, as when
-// the rights for a namespace are gone. Its owner crashes.
+// TestS3_ASlotThatCannotBeFilledHoldsUpNoOther: no member can list the objects of slot 7 any more,
+// as when the rights for a namespace are gone. Its owner crashes.
 func TestS3_ASlotThatCannotBeFilledHoldsUpNoOther(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()
@@ -52,7 +52,8 @@ func TestS3_ASlotThatCannotBeFilledHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// TestS1_AMemberThatJoinsGetsTheSlotsThatCanBeFilled: no member can list the objects of slot 7 any more.
+// TestS1_AMemberThatJoinsGetsTheSlotsThatCanBeFilled: no member can list the objects of slot 7 any
+// more.
 func TestS1_AMemberThatJoinsGetsTheSlotsThatCanBeFilled(t *testing.T) {
 	bubble(t, func(w *world) {
 		unlistable := func(p *process) { p.unlistable = slot.Of(7) }

@@ -14,8 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -23,8 +23,8 @@ const (
 	// tidies is the time after which the map is written for versions that are needed no more, also
 	// without another change.
 	tidies = 30 * time.Second
-	// mostConflict bounds the wait after a conflict: entries that were shut have nobody meanwhile. It
-	// grows with the conflicts in a row, and is random, as several members write at once.
+	// mostConflict bounds the wait after a conflict: entries that were shut have nobody meanwhile.
+	// It grows with the conflicts in a row, and is random, as several members write at once.
 	mostConflict = 200 * time.Millisecond
 )
 
@@ -155,8 +155,9 @@ func (g *Group) trying(s *observed, write func(context.Context) error) func(cont
 	}
 }
 
-// end ends a member, at the version of the Lease that has not changed. The Lease is read before: where a
-// backup of the server was restored, a renewal may have the version that an earlier one had.
+// end ends a member, at the version of the Lease that has not changed. The Lease is read before:
+// where a backup of the server was restored, a renewal may have the version that an earlier one
+// had.
 func (g *Group) end(ctx context.Context, id handover.ID) error {
 	if err := g.read(ctx, string(id)); err != nil {
 		return err
@@ -192,8 +193,8 @@ func (g *Group) swap(ctx context.Context, l *coordinationv1.Lease) error {
 	return nil
 }
 
-// createMap returns a write that creates the map, in place of a Lease of its name that nobody holds. It
-// returns nil while members join, or while a member of a deleted map may still call.
+// createMap returns a write that creates the map, in place of a Lease of its name that nobody
+// holds. It returns nil while members join, or while a member of a deleted map may still call.
 func (m *membership) createMap(l looked) *write {
 	g := m.group
 	for id, p := range l.peers {
@@ -276,7 +277,8 @@ func (m *membership) changeMap(l looked) *write {
 	return &write{ofMap: true, send: func(ctx context.Context) error { return m.writeMap(ctx, table, next) }}
 }
 
-// isUntidy reports whether the map has had versions of entries that this member has opened for a while.
+// isUntidy reports whether the map has had versions of entries that this member has opened for a
+// while.
 func (m *membership) isUntidy(now time.Time) bool {
 	has := false
 	for i, e := range m.member.Entries() {
@@ -286,8 +288,8 @@ func (m *membership) isUntidy(now time.Time) bool {
 	return has && now.Sub(m.untidyAt) >= tidies
 }
 
-// observedMapAt returns when the present map was observed. An own write that was accepted ends refusals, so
-// that a later map is that of another member.
+// observedMapAt returns when the present map was observed. An own write that was accepted ends
+// refusals, so that a later map is that of another member.
 func (g *Group) observedMapAt() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -319,8 +321,8 @@ func withoutOrphans(v handover.View, entries []handover.Entry) handover.View {
 	return v
 }
 
-// withoutRefusing returns a view in which next owners that take nothing are left alone: the member that has
-// named one has seen a later Lease of it, which says that it takes.
+// withoutRefusing returns a view in which next owners that take nothing are left alone: the member
+// that has named one has seen a later Lease of it, which says that it takes.
 func withoutRefusing(v handover.View, entries []handover.Entry) handover.View {
 	peers := maps.Clone(v.Peers)
 	for _, e := range entries {

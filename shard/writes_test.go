@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-// TestS2_WritesOfTheMapWithoutAnAnswer: the server answers the renewals of b, and no write of the map by b,
-// which owns slots that are to move.
+// TestS2_WritesOfTheMapWithoutAnAnswer: the server answers the renewals of b, and no write of the
+// map by b, which owns slots that are to move.
 func TestS2_WritesOfTheMapWithoutAnAnswer(t *testing.T) {
 	for _, name := range []string{"a", "b"} { // a plans
 		t.Run(name, func(t *testing.T) {
@@ -42,8 +42,8 @@ func TestS2_WritesOfTheMapWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestS5_LeasesThatCannotBeEndedHoldUpNoOther: the server refuses the writes of the Leases of ten dead
-// members.
+// TestS5_LeasesThatCannotBeEndedHoldUpNoOther: the server refuses the writes of the Leases of ten
+// dead members.
 func TestS5_LeasesThatCannotBeEndedHoldUpNoOther(t *testing.T) {
 	bubble(t, func(w *world) {
 		a, b, c := w.three()

@@ -131,8 +131,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestRateLimitIsNoSilence waits for the rate limit of the client longer than a caller waits for the
-// server.
+// TestRateLimitIsNoSilence waits for the rate limit of the client longer than a caller waits for
+// the server.
 func TestRateLimitIsNoSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		list := roundTripFunc(func(r *http.Request) (*http.Response, error) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsjson "sigs.k8s.io/json"
 
-	"github.com/tidings-go/tidings/internal/dedup"
-	"github.com/tidings-go/tidings/internal/fieldpath"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
+	"github.com/tidings-go/tidings/internal/decode/fieldpath"
 )
 
 const (
@@ -115,8 +115,8 @@ func (d *typedDecoder[T]) without(paths []string) error {
 	return err
 }
 
-// newMetadataDecoder returns a decoder of the metadata of a resource. The objects get the kind of the
-// resource; they get none with noKind.
+// newMetadataDecoder returns a decoder of the metadata of a resource. The objects get the kind of
+// the resource; they get none with noKind.
 func newMetadataDecoder(table *Table, sharing Sharing, of Resource,
 	noKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
 	gvk := metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")

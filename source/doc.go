@@ -35,7 +35,7 @@
 //     Events that came before it are yielded first.
 //
 //  7. Objects share in memory the parts that they have in common: see package
-//     [github.com/tidings-go/tidings/internal/dedup]. Transport.Sharing limits that, and
+//     [github.com/tidings-go/tidings/internal/decode/dedup]. Transport.Sharing limits that, and
 //     DecodingStats count it.
 //
 //  8. The name and the scope of a resource that are not given are asked for when a request needs
@@ -49,8 +49,8 @@
 //
 // # Concurrency properties
 //
-// Any number of sources may use a Client at once. A Source may have one Watch and several
-// Lists running at a time. A Stream belongs to the goroutine that calls Next; any goroutine may call
+// Any number of sources may use a Client at once. A Source may have one Watch and several Lists
+// running at a time. A Stream belongs to the goroutine that calls Next; any goroutine may call
 // Close, which makes a waiting Next return.
 //
 // List and Next start goroutines for decoding, which have ended when they return. These call

@@ -10,7 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings/internal/served"
+	"github.com/tidings-go/tidings/internal/engine/served"
 )
 
 // Errors of a request, before the server has answered it.
@@ -159,12 +159,12 @@ func IsExpired(err error) bool {
 	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// MaxRetryAfter is the longest Retry-After that is honoured, before jitter. API servers ask for seconds.
-// A proxy that asks for hours must not keep a cache stale for hours.
+// MaxRetryAfter is the longest Retry-After that is honoured, before jitter. API servers ask for
+// seconds. A proxy that asks for hours must not keep a cache stale for hours.
 const MaxRetryAfter = 5 * time.Minute
 
-// RetryAfter returns the wait that the server asked for before the next request, which may be longer
-// than [MaxRetryAfter].
+// RetryAfter returns the wait that the server asked for before the next request, which may be
+// longer than [MaxRetryAfter].
 func RetryAfter(err error) (time.Duration, bool) {
 	seconds, ok := apierrors.SuggestsClientDelay(err)
 	return time.Duration(seconds) * time.Second, ok && seconds > 0

@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsjson "sigs.k8s.io/json"
 
-	"github.com/tidings-go/tidings/internal/fieldpath"
+	"github.com/tidings-go/tidings/internal/decode/fieldpath"
 )
 
 // This file bounds how much errors repeat of an answer: the texts of its Status, up to a
@@ -213,8 +213,8 @@ func undecodable(err error) error {
 	return fmt.Errorf("a value that its Go type refuses, with a %T", err)
 }
 
-// undecodableField returns undecodable(err) of an encoded object with the field, if err does not name
-// one: types with decoders of their own know of no field.
+// undecodableField returns undecodable(err) of an encoded object with the field, if err does not
+// name one: types with decoders of their own know of no field.
 func undecodableField(err error, data []byte, into any) error {
 	made := undecodable(err)
 	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)

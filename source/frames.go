@@ -8,7 +8,7 @@ import (
 	"io"
 	"math"
 
-	"github.com/tidings-go/tidings/internal/wire"
+	"github.com/tidings-go/tidings/internal/decode/wire"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings/internal/wire"
+	"github.com/tidings-go/tidings/internal/decode/wire"
 )
 
 // identity tells one state of an object from all others, as it stands in the object's

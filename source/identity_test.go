@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
 
-	"github.com/tidings-go/tidings/internal/wire"
+	"github.com/tidings-go/tidings/internal/decode/wire"
 )
 
 // field returns a field of protobuf that is length-delimited and has a number below 16.

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tidings-go/tidings/internal/wire"
+	"github.com/tidings-go/tidings/internal/decode/wire"
 )
 
 // jsonList is a list whose items are still encoded.
@@ -155,10 +155,10 @@ func jsonKindOf(gvk schema.GroupVersionKind) jsonKind {
 	return jsonKind{`"` + apiVersion + `"`, `"` + kind + `"`}
 }
 
-// identify reads the identity of an object in JSON, if the object is of this kind or without
-// a kind, as items of lists are. An empty kind is any. It refuses objects in which the name of a field has an
-// escape, or a field that matters comes twice or is not plain text: then a decoder might
-// read something else.
+// identify reads the identity of an object in JSON, if the object is of this kind or without a
+// kind, as items of lists are. An empty kind is any. It refuses objects in which the name of a
+// field has an escape, or a field that matters comes twice or is not plain text: then a decoder
+// might read something else.
 func (k jsonKind) identify(object []byte) (id identity, ok bool) {
 	var apiVersion, kind, metadata []byte
 	if !readOnce(object, jsonField{`"metadata"`, &metadata}, jsonField{`"kind"`, &kind},

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 )
 
 // watched is a source of a resource, whose watch brings one batch of events.

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 )
 
 // ReplayOptions configure the replay of a recording. The zero value plays it as fast as it was
@@ -28,9 +28,9 @@ type ReplayOptions struct {
 	//
 	// At 1, the informer has to notice the recorded silences itself, and a replay waits until it
 	// does. At another speed, to which the timers of the informer do not fit, a request that the
-	// recorded informer ended ends with the recorded error. A watch that lasted for a second does so
-	// at any speed, and so does an outage of 10 seconds after which the informer checked the server:
-	// informers take shorter ones for something else.
+	// recorded informer ended ends with the recorded error. A watch that lasted for a second does
+	// so at any speed, and so does an outage of 10 seconds after which the informer checked the
+	// server: informers take shorter ones for something else.
 	Speed float64
 }
 
@@ -130,7 +130,8 @@ func replayDecoder[T Object](t *tape.Track, empty func() T) (*REST[T], error) {
 	return decoder, nil
 }
 
-// Done is closed when all has been played, with the silence at its end, and the informer has taken it.
+// Done is closed when all has been played, with the silence at its end, and the informer has taken
+// it.
 func (r *Replayed[T]) Done() <-chan struct{} { return r.done }
 
 // Unplanned returns the number of requests that were not those that were recorded. The first one is

@@ -40,8 +40,8 @@ func TestResolveAsksTheServer(t *testing.T) {
 	}
 }
 
-// TestKindOfMetadata reads the metadata of a resource whose kind only the server knows: once discovery
-// answers, they have it.
+// TestKindOfMetadata reads the metadata of a resource whose kind only the server knows: once
+// discovery answers, they have it.
 func TestKindOfMetadata(t *testing.T) {
 	status := http.StatusForbidden
 	client := paths(t, map[string]func(*http.Request) *http.Response{

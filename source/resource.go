@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/tidings-go/tidings/internal/dedup"
-	"github.com/tidings-go/tidings/internal/served"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
+	"github.com/tidings-go/tidings/internal/engine/served"
 )
 
 // Scope is the scope of a resource: whether its objects have a namespace.
@@ -76,8 +76,8 @@ func groupVersionPath(gv schema.GroupVersion) string {
 	return "/apis/" + gv.Group + "/" + gv.Version
 }
 
-// Resolve asks the server for the fields that r leaves open: the name of the resource that serves its
-// kind, its kind, or its scope. Where the server does not say, [Client.Mapper] is asked. If the
+// Resolve asks the server for the fields that r leaves open: the name of the resource that serves
+// its kind, its kind, or its scope. Where the server does not say, [Client.Mapper] is asked. If the
 // server does not have the resource, apierrors.IsNotFound is true for the error.
 func (c *Client) Resolve(ctx context.Context, r Resource) (Resource, error) {
 	return c.resolve(ctx, r, question{fresh: true, limit: maxDiscoveryBytes})
@@ -208,8 +208,9 @@ func (c *Client) discover(ctx context.Context, r Resource, q question) (Resource
 	}})
 }
 
-// confirm asks discovery about an answer with 404 that is no Status. Of what it does not serve, the server
-// sends a page as any proxy's: unless discovery confirms that, ErrPage is added to the error.
+// confirm asks discovery about an answer with 404 that is no Status. Of what it does not serve, the
+// server sends a page as any proxy's: unless discovery confirms that, ErrPage is added to the
+// error.
 func (c *Client) confirm(r request, err error, isServed func(served.Get) (bool, error)) {
 	answer, ok := errors.AsType[*Error](err)
 	if !ok || !apierrors.IsNotFound(err) || !apierrors.IsUnexpectedServerError(err) {

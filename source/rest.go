@@ -19,8 +19,8 @@ import (
 	fieldselector "k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/tidings-go/tidings/internal/served"
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/engine/served"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 )
 
 const (
@@ -60,8 +60,9 @@ type RESTOptions struct {
 	// without them must not be given to an Update: the server would take it as a request to
 	// remove them. Use a Patch.
 	Drop []string
-	// NoKind leaves the kind out of metadata, as client-go's metadata client does. Items of lists in
-	// JSON keep the kind that they come with, PartialObjectMetadata. Other sources ignore the option.
+	// NoKind leaves the kind out of metadata, as client-go's metadata client does. Items of lists
+	// in JSON keep the kind that they come with, PartialObjectMetadata. Other sources ignore the
+	// option.
 	NoKind bool
 }
 
@@ -89,7 +90,8 @@ type REST[T Object] struct {
 	lock     chan struct{}
 	resource Resource // asked, completed by discovery
 	doubted  Resource // the last answer of a mapper that the server has contradicted
-	// found is the last complete resource, listed the name of the last one that was listed; nil before.
+	// found is the last complete resource, listed the name of the last one that was listed; nil
+	// before.
 	found  atomic.Pointer[Resource]
 	listed atomic.Pointer[string]
 	// wrongKind is 1 after a stream has brought an object of another kind, and 2 when the resource
@@ -122,10 +124,10 @@ func NewDynamic(c *Client, resource Resource, o RESTOptions) *REST[*unstructured
 	return s
 }
 
-// NewMetadata returns a source of the metadata of the objects of resource. The server leaves
-// out everything else. The objects get the kind of the resource, so that events can be recorded for
-// them. If resource.Kind is empty, the server is asked for it when it has answered a list; without an
-// answer within ten seconds, the kind is PartialObjectMetadata.
+// NewMetadata returns a source of the metadata of the objects of resource. The server leaves out
+// everything else. The objects get the kind of the resource, so that events can be recorded for
+// them. If resource.Kind is empty, the server is asked for it when it has answered a list; without
+// an answer within ten seconds, the kind is PartialObjectMetadata.
 func NewMetadata(c *Client, resource Resource, o RESTOptions) *REST[*metav1.PartialObjectMetadata] {
 	type object = *metav1.PartialObjectMetadata
 	s := newREST(c, resource, o, func(o RESTOptions, table *Table) decoder[object] {
@@ -245,8 +247,8 @@ func (s *REST[T]) resolved(ctx context.Context, op string, nextPage bool,
 // kindWait is the longest wait for the kind of the objects of a list.
 const kindWait = 10 * time.Second
 
-// learnKind asks the server for the kind of the objects of a list that it has answered, unless it is known or
-// they come with it. Without an answer they are read without their kind.
+// learnKind asks the server for the kind of the objects of a list that it has answered, unless it
+// is known or they come with it. Without an answer they are read without their kind.
 func (s *REST[T]) learnKind(ctx context.Context, onActivity func()) {
 	if !s.needsKind || s.acquire(ctx) != nil {
 		return

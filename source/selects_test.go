@@ -88,8 +88,8 @@ func answers(t *testing.T) map[string]func(watch bool) (contentType, body string
 	}
 }
 
-// TestS6_UnselectedObjectsAreNotDecoded lists and watches four pods, of which one is selected and one
-// cannot be told before it is decoded.
+// TestS6_UnselectedObjectsAreNotDecoded lists and watches four pods, of which one is selected and
+// one cannot be told before it is decoded.
 func TestS6_UnselectedObjectsAreNotDecoded(t *testing.T) {
 	for name, answer := range answers(t) {
 		t.Run(name, func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestS6_UnselectedObjectsAreNotDecoded(t *testing.T) {
 	}
 }
 
-// TestS6_UnselectedObjectsOfAStreamedList streams a list, of which cached and unselected objects are
-// left out, and a change after it.
+// TestS6_UnselectedObjectsOfAStreamedList streams a list, of which cached and unselected objects
+// are left out, and a change after it.
 func TestS6_UnselectedObjectsOfAStreamedList(t *testing.T) {
 	s := NewTyped(serve(t, answerWith(200, protobufType+";stream=watch", initialEvents(t))), pods, newPod, RESTOptions{})
 	c, selected := &cache{versions: map[string]string{"default/c": "5"}}, &selection{uids: "uid-b uid-c"}

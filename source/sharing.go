@@ -3,7 +3,7 @@ package source
 import (
 	"cmp"
 
-	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
 )
 
 // Sharing selects the parts of decoded objects that are shared in memory. The values of objects
@@ -53,8 +53,8 @@ type DecodingStats struct {
 	After SharerStats `json:"-"`
 }
 
-// Add adds the counts of another source. The order of sources does not matter: of two reasons, the one
-// whose text comes first stays.
+// Add adds the counts of another source. The order of sources does not matter: of two reasons, the
+// one whose text comes first stays.
 func (s *DecodingStats) Add(other DecodingStats) {
 	s.Shared += other.Shared
 	s.Unshared += other.Unshared

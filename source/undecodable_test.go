@@ -62,8 +62,8 @@ func TestP20_AnUndecodableObjectIsAnItem(t *testing.T) {
 	}
 }
 
-// TestP20_AnUndecodableObjectInProtobuf is an item if its metadata can be read, and ends the request
-// otherwise: nothing else shows that the bytes are an object.
+// TestP20_AnUndecodableObjectInProtobuf is an item if its metadata can be read, and ends the
+// request otherwise: nothing else shows that the bytes are an object.
 func TestP20_AnUndecodableObjectInProtobuf(t *testing.T) {
 	p := pod("b", "4")
 	p.UID = "u"

@@ -113,8 +113,9 @@ func (b *Batch[T]) Set(key string, object T) (previous T, existed bool) {
 	return previous, existed
 }
 
-// SetEqual puts an object in the place of the present one, which it equals. The key keeps its entries in
-// the indexes, without a call of an index function. A key that is not there stays absent.
+// SetEqual puts an object in the place of the present one, which it equals. The key keeps its
+// entries in the indexes, without a call of an index function. A key that is not there stays
+// absent.
 func (b *Batch[T]) SetEqual(key string, object T) {
 	b.mustBeOpen()
 	old, ok := b.next.objects.find(key)

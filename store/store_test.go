@@ -293,7 +293,8 @@ func TestIterationsStopAndRepeat(t *testing.T) {
 	}
 }
 
-// TestP03_EqualObjectsTakeThePlace of the present ones in new states alone, without calls of index functions.
+// TestP03_EqualObjectsTakeThePlace of the present ones in new states alone, without calls of index
+// functions.
 func TestP03_EqualObjectsTakeThePlace(t *testing.T) {
 	type object struct{ value string }
 	calls := 0

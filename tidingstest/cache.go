@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/internal/test/follow"
 )
 
 func cacheHolds(r *rig) {

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/internal/test/follow"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
 	"github.com/tidings-go/tidings/clientgo/informers"
 	"github.com/tidings-go/tidings/clientgo/metadatainformer"
-	"github.com/tidings-go/tidings/internal/follow"
+	"github.com/tidings-go/tidings/internal/test/follow"
 )
 
 // dropInKinds are the informers that replace client-go's.

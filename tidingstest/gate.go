@@ -72,8 +72,8 @@ func (g *gate) roundTrip(r *http.Request, next http.RoundTripper) (*http.Respons
 	return answer, nil
 }
 
-// admit counts a request, and answers or refuses it if it must not reach the server. It reports whether
-// the request begins a list.
+// admit counts a request, and answers or refuses it if it must not reach the server. It reports
+// whether the request begins a list.
 func (g *gate) admit(r *http.Request) (answer *http.Response, lists bool, err error) {
 	query := r.URL.Query()
 	version := query.Get("resourceVersion")
@@ -161,8 +161,8 @@ func (g *gate) stall() (proceed func()) {
 	return func() { close(stalled) }
 }
 
-// holdLists holds back the answers to lists that begin from now on. The returned functions tell how many
-// are held back, and let them go on.
+// holdLists holds back the answers to lists that begin from now on. The returned functions tell how
+// many are held back, and let them go on.
 func (g *gate) holdLists() (held func() int, proceed func()) {
 	stalled := make(chan struct{})
 	g.change(func() { g.oldLists, g.heldBack = stalled, 0 })

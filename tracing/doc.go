@@ -4,8 +4,8 @@
 //	informers   ── list, watch ──▶ Tracer ──▶ trace.TracerProvider of the program
 //	controllers ── reconcile  ──▶
 //
-// It imports the API of OpenTelemetry alone. Programs that do not import this package do not compile
-// that API. docs/tracing.md lists the spans and their attributes.
+// It imports the API of OpenTelemetry alone. Programs that do not import this package do not
+// compile that API. docs/tracing.md lists the spans and their attributes.
 //
 // # Concurrency properties
 //

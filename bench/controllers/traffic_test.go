@@ -30,7 +30,8 @@ const (
 	trafficObjects    = trafficNamespaces
 	trafficRate       = 50 // changes a second
 	trafficTime       = 100 * time.Second
-	// leaseTraffic bounds the bytes a second of the Leases of one member, as another one watches them.
+	// leaseTraffic bounds the bytes a second of the Leases of one member, as another one watches
+	// them.
 	leaseTraffic = 500
 )
 
@@ -158,7 +159,8 @@ func (w *world) changeFor(d time.Duration) {
 	synctest.Wait()
 }
 
-// shardedMain is a program whose controller divides deployments among its replicas. It counts calls.
+// shardedMain is a program whose controller divides deployments among its replicas. It counts
+// calls.
 func shardedMain(
 	ctx context.Context, config *rest.Config, name string, by tidings.SlotKey, calls *atomic.Int64,
 ) error {

@@ -36,8 +36,8 @@ func (p *pair) writeByHand() {
 		m = made.(*corev1.ConfigMap).DeepCopy()
 		return made.(*corev1.ConfigMap)
 	}
-	// cached returns an object as both hold it: an update of an equal version whose objects differ is a
-	// change here, and none for client-go.
+	// cached returns an object as both hold it: an update of an equal version whose objects differ
+	// is a change here, and none for client-go.
 	cached := func(m *corev1.ConfigMap) any {
 		m = m.DeepCopy()
 		m.TypeMeta = metav1.TypeMeta{}
@@ -108,8 +108,8 @@ func (b heldBody) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// writable returns the objects that writeByHand may write to the caches. In a rough schedule these are
-// those that the informers select: others would be cached until the next list, and only
+// writable returns the objects that writeByHand may write to the caches. In a rough schedule these
+// are those that the informers select: others would be cached until the next list, and only
 // client-go lists again.
 func (p *pair) writable() []*corev1.ConfigMap {
 	return slices.DeleteFunc(p.list(), func(m *corev1.ConfigMap) bool {

@@ -12,7 +12,8 @@ import (
 
 func labelOf(obj any) string { return obj.(metav1.Object).GetLabels()["n"] }
 
-// oddIndex puts an object under a number of values that depends on it, with repetitions and empty ones.
+// oddIndex puts an object under a number of values that depends on it, with repetitions and empty
+// ones.
 func oddIndex(obj any) (values []string, err error) {
 	for range len(labelOf(obj)) + len(obj.(metav1.Object).GetName())%3 {
 		values = append(values, labelOf(obj), "")

@@ -24,7 +24,7 @@ import (
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/clientgo/cache"
-	"github.com/tidings-go/tidings/internal/seeds"
+	"github.com/tidings-go/tidings/internal/test/seeds"
 )
 
 var schedules = seeds.New("differential", "TestDifferential", 60)

@@ -9,7 +9,7 @@ import (
 	upstream "k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings/clientgo/cache"
-	"github.com/tidings-go/tidings/internal/gen/cacheforward/forward"
+	"github.com/tidings-go/tidings/internal/tool/gen/cacheforward/forward"
 )
 
 // TestForwardsGenerated: the generated names are those of client-go, as the generator writes them.

@@ -1,3 +1,3 @@
 package cache
 
-//go:generate go run ../../internal/gen/cacheforward
+//go:generate go run ../../internal/tool/gen/cacheforward

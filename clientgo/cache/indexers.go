@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/tidings-go/tidings/internal/metaindex"
+	"github.com/tidings-go/tidings/internal/engine/metaindex"
 )
 
 // IndexLabels adds indexes of objects by the labels of these keys to an informer of this

@@ -42,8 +42,8 @@ var listSelectors = []string{
 	"", "app=app-1", "app in (app-1,app-5,none)", "tier=", "tier in (web,db),app in (app-3,app-4)", "app!=app-1", "app", "!app", "tier=web,!app", "other=x",
 }
 
-// notSelector and orSelector are selectors of a program, which promise Empty and Matches alone. They
-// take a labels.Set, which client-go gives.
+// notSelector and orSelector are selectors of a program, which promise Empty and Matches alone.
+// They take a labels.Set, which client-go gives.
 type (
 	notSelector struct{ labels.Selector }
 	orSelector  struct {

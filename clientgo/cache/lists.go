@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/tidings-go/tidings/internal/metaindex"
+	"github.com/tidings-go/tidings/internal/engine/metaindex"
 )
 
 // candidates is a cache of this module. Candidates yields objects of a namespace, among them

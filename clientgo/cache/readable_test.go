@@ -31,7 +31,8 @@ func (r readable) Reading() (*source.Client, source.Resource, source.RESTOptions
 }
 
 // TestReadable: the source that a ListerWatcher names is read in its place, in the form of the
-// example, with and without a transform, and with and without choices of the program. Metadata have the kind of the resource.
+// example, with and without a transform, and with and without choices of the program. Metadata have
+// the kind of the resource.
 func TestReadable(t *testing.T) {
 	untyped := &unstructured.Unstructured{}
 	untyped.SetAPIVersion("v1")

@@ -27,7 +27,7 @@ import (
 	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
 	"github.com/tidings-go/tidings/clientgo/informers"
 	"github.com/tidings-go/tidings/clientgo/metadatainformer"
-	"github.com/tidings-go/tidings/internal/seeds"
+	"github.com/tidings-go/tidings/internal/test/seeds"
 )
 
 var wireSeeds = seeds.New("wire", "TestWire", 50)

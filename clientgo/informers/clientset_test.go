@@ -140,8 +140,8 @@ func TestForGroupOwnSource(t *testing.T) {
 	})
 }
 
-// TestForGroupFollowsItsDefinition installs the definition of a generated group late, and replaces it
-// by others. The mapper is outdated from the second one on.
+// TestForGroupFollowsItsDefinition installs the definition of a generated group late, and replaces
+// it by others. The mapper is outdated from the second one on.
 func TestForGroupFollowsItsDefinition(t *testing.T) {
 	for name, known := range map[string]bool{"unknown to the mapper": false, "outdated": true} {
 		t.Run(name, func(t *testing.T) {

@@ -49,4 +49,4 @@
 // before Shutdown, or meanwhile.
 package informers
 
-//go:generate go run ../../internal/gen/informertable
+//go:generate go run ../../internal/tool/gen/informertable

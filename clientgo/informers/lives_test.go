@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/seeds"
+	"github.com/tidings-go/tidings/internal/test/seeds"
 )
 
 var livesSeeds = seeds.New("lives", "TestLives", 100)

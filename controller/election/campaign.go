@@ -8,7 +8,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // campaign waits until it has won a term, or ctx ends, or it meets an error that only a change of
@@ -107,7 +107,7 @@ func (e *Elector) take(ctx context.Context) (t *Term, verb string, err error) {
 // again, or the fence has passed.
 func (e *Elector) open(ctx context.Context, won *coordinationv1.Lease, sent lease.Instant,
 	received map[string]string) *Term {
-	e.observe(won, won.ResourceVersion)
+	e.observe(won, false)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.proven = true

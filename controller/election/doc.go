@@ -1,5 +1,5 @@
-// Package election holds a Lease of coordination.k8s.io/v1: an [Elector] is a candidate for it, and a
-// [Term] is a time during which the candidate may write to the cluster.
+// Package election holds a Lease of coordination.k8s.io/v1: an [Elector] is a candidate for it, and
+// a [Term] is a time during which the candidate may write to the cluster.
 //
 //	            free ──────────▶ update or create
 //	Standby ──────────────────────────────────────▶ Leading ◀──┐
@@ -76,6 +76,6 @@
 // which the server writes the holder: Run returns an error for a Lease with a strategy.
 //
 // The record, and when a Lease may be taken, are those of client-go v0.37.1, packages
-// tools/leaderelection and tools/leaderelection/resourcelock. Requests, watch, renewals and fence are
-// those of internal/lease, which groups of shards use too.
+// tools/leaderelection and tools/leaderelection/resourcelock. Requests, watch, renewals and fence
+// are those of internal/lead/lease, which groups of shards use too.
 package election

@@ -15,7 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // Elector is a candidate for the terms of one Lease. Use [New]. Its methods may be called from any
@@ -61,6 +61,7 @@ func New(config *rest.Config, o Options) (*Elector, error) {
 		log:     o.Logger.With("lease", o.Namespace+"/"+o.Name),
 		changed: make(chan struct{}, 1), renamed: make(chan struct{}, 1), state: Stopped,
 	}
+	e.view.Put = e.put
 	// The selection is one Lease, so that a Role can name it.
 	e.client, err = lease.NewClient(config, o.Namespace, lease.Selection{
 		Parameter: "fieldSelector", Value: "metadata.name=" + o.Name, Name: o.Name,
@@ -71,7 +72,7 @@ func New(config *rest.Config, o Options) (*Elector, error) {
 	e.writes = lease.Requests{Failures: &e.failures, Log: e.log}
 	e.follower = &lease.Follower{
 		Client: e.client, Times: e.times, Requests: e.writes, List: e.list, Read: e.read,
-		Observe: e.observeEvent,
+		Observe: e.observe,
 	}
 	e.identity = e.newIdentity()
 	e.SetGrace(o.Grace)

@@ -3,7 +3,7 @@ package election
 import (
 	"errors"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // Errors of a closed term. [Term] has an Err that wraps one of them.

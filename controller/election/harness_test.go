@@ -12,8 +12,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/lease/leasetest"
+	"github.com/tidings-go/tidings/internal/lead/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease/leasetest"
 )
 
 func TestMain(m *testing.M) { leasetest.Main(m) }

@@ -3,7 +3,7 @@ package election
 import (
 	"time"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // State is the present activity of an [Elector].

@@ -8,12 +8,12 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/logtable"
+	"github.com/tidings-go/tidings/internal/test/logtable"
 )
 
-// TestLogs makes electors log each line of docs/logs.md, and no other: one whose requests fail for a
-// while, one that loses its Lease to another holder, and one whose server cannot be reached at the
-// end.
+// TestLogs makes electors log each line of docs/logs.md, and no other: one whose requests fail for
+// a while, one that loses its Lease to another holder, and one whose server cannot be reached at
+// the end.
 func TestLogs(t *testing.T) {
 	lines := logtable.New("lease")
 	logged := func(name string) Options {

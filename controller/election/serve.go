@@ -9,7 +9,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // serve calls lead for a term, renews it until lead has returned, and releases it. It reports
@@ -85,7 +85,7 @@ func (e *Elector) leave(t *Term) {
 func (e *Elector) holder() *lease.Holder {
 	return &lease.Holder{
 		Client: e.client, Times: e.times, Clock: e.clock, Observed: e.leaseOf, Read: e.read,
-		Observe: func(l *coordinationv1.Lease) { e.observe(l, l.ResourceVersion) },
+		Observe: func(l *coordinationv1.Lease) { e.observe(l, false) },
 	}
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease/leasetest"
-	"github.com/tidings-go/tidings/internal/seeds"
+	"github.com/tidings-go/tidings/internal/lead/lease/leasetest"
+	"github.com/tidings-go/tidings/internal/test/seeds"
 )
 
 var histories = seeds.New("term", "TestC10_NeverTwoOpenTerms", 40)

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 func TestC11_APlannedTakeOverTakesLessThanASecond(t *testing.T) {

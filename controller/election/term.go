@@ -5,17 +5,17 @@ import (
 	"maps"
 	"sync"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // Term is a time during which its holder may write: from the success that won it to the fence. A
 // closed term stays closed. Its methods may be called from any goroutine.
 //
 // Identity returns the holder that the Lease names during the term; no other term has it. Remaining
-// returns the time for which the term stays open if it is not renewed; 0: it is closed. Done returns
-// a channel that is closed when the term is. AfterFunc(f) then calls f in a goroutine; the function
-// that it returns prevents the call. Err returns nil while the term is open, and then the reason for
-// its end: an error that wraps [ErrDeadline], [ErrDeleted], [ErrTaken], [ErrReleased] or
+// returns the time for which the term stays open if it is not renewed; 0: it is closed. Done
+// returns a channel that is closed when the term is. AfterFunc(f) then calls f in a goroutine; the
+// function that it returns prevents the call. Err returns nil while the term is open, and then the
+// reason for its end: an error that wraps [ErrDeadline], [ErrDeleted], [ErrTaken], [ErrReleased] or
 // [ErrStragglers].
 type Term struct {
 	*lease.Term

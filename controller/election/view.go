@@ -1,7 +1,6 @@
 package election
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -9,14 +8,14 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/tidings-go/tidings/internal/lease"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // view is the Lease as it was last observed: in a list, an event, or the answer to a request.
 type view struct {
-	version string                // "" before the first observation
-	lease   *coordinationv1.Lease // nil without one; not changed
-	since   lease.Instant         // the time at which this record was first observed
+	lease.View
+	lease *coordinationv1.Lease // nil without one; not changed
+	since lease.Instant         // the time at which this record was first observed
 	// holder and length are those of the last record: a deleted Lease counts as held for that
 	// long.
 	holder string
@@ -30,82 +29,54 @@ type view struct {
 const unknownHolder = "unknown"
 
 func (e *Elector) read(ctx context.Context) error {
-	sentAt := e.version()
+	e.mu.Lock()
+	sentAt := e.view.Version(e.o.Name)
+	e.mu.Unlock()
 	got, err := e.client.Get(ctx, e.o.Name)
-	switch {
-	case apierrors.IsNotFound(err):
-		e.observeRead(nil, "", sentAt)
-		return nil
-	case err != nil:
+	if apierrors.IsNotFound(err) {
+		got, err = nil, nil
+	}
+	if err != nil {
 		return err
 	}
-	e.observeRead(got, got.ResourceVersion, sentAt)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.view.Read(e.o.Name, got, sentAt)
 	return nil
 }
 
 // list lists the Lease into the view, and returns the version of the list.
 func (e *Elector) list(ctx context.Context) (version string, err error) {
-	sentAt := e.version()
+	e.mu.Lock()
+	sentAt := e.view.Newest()
+	e.mu.Unlock()
 	list, err := e.client.List(ctx)
 	if err != nil {
 		return "", err
 	}
-	var found *coordinationv1.Lease
-	version = list.ResourceVersion
-	for i := range list.Items {
-		if list.Items[i].Name == e.o.Name {
-			found, version = &list.Items[i], list.Items[i].ResourceVersion
-		}
-	}
-	e.observeRead(found, version, sentAt)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.view.List(list, sentAt, map[string]bool{e.o.Name: true})
 	return list.ResourceVersion, nil
 }
 
-func (e *Elector) version() string {
+// observe takes the Lease of an event, or of the answer to a write, into the view.
+func (e *Elector) observe(l *coordinationv1.Lease, deleted bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.view.version
+	e.view.Event(l, deleted)
 }
 
-// observeEvent takes the Lease of an event into the view.
-func (e *Elector) observeEvent(l *coordinationv1.Lease, deleted bool) {
-	switch version := l.ResourceVersion; {
-	case l.Name != e.o.Name:
-	case deleted:
-		e.observe(nil, version)
-	default:
-		e.observe(l, version)
-	}
-}
-
-// observe takes the Lease of an event, or of the answer to a write, into the view. A Lease that was
-// deleted is nil. A version that is older than the view has no effect.
-func (e *Elector) observe(l *coordinationv1.Lease, version string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !lease.IsOlder(version, e.view.version) {
-		e.observeLocked(l, version)
-	}
-}
-
-// observeRead takes the Lease of a consistent read into the view. A Lease that is missing is nil.
-// sentAt is the version of the view when the read was sent. If the view still has it, the read is
-// newer, even if the server has lost later versions.
-func (e *Elector) observeRead(l *coordinationv1.Lease, version, sentAt string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	v := &e.view
-	if v.version != sentAt && lease.IsOlder(cmp.Or(version, sentAt), v.version) {
+// put is the Put of the view.
+func (e *Elector) put(o lease.Observation) {
+	if o.Name != e.o.Name {
 		return
 	}
-	if open := e.term != nil && e.term.Remaining() > 0; l == nil && v.lease != nil && !open {
+	v, l := &e.view, o.Lease
+	isOpen := e.term != nil && e.term.Remaining() > 0
+	if l == nil && !o.Deleted && v.lease != nil && !isOpen {
 		v.holder, v.length = unknownHolder, max(v.length, e.o.Duration)
 	}
-	e.observeLocked(l, cmp.Or(version, sentAt))
-}
-
-func (e *Elector) observeLocked(l *coordinationv1.Lease, version string) {
-	v := &e.view
 	if !e.seen || !sameRecord(v.lease, l) {
 		v.since = e.clock.Now()
 		if l != nil {
@@ -119,7 +90,7 @@ func (e *Elector) observeLocked(l *coordinationv1.Lease, version string) {
 		v.named = time.Now()
 		notify(e.renamed)
 	}
-	v.lease, v.version, e.seen = l, version, true
+	v.lease, e.seen = l, true
 	if t := e.term; t != nil {
 		if loss := t.Loss(l); loss != nil {
 			t.End(loss)

@@ -11,7 +11,7 @@ import (
 
 // record returns a Lease with a version and a holder, for 15 s; the holder "" is a released one.
 func record(holder, version string) *coordinationv1.Lease {
-	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{ResourceVersion: version}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Name: "rollout", ResourceVersion: version}}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds = &holder, new(int32(15))
 	return lease
 }
@@ -51,7 +51,7 @@ func TestC11_HeldFollowsWhatWasObserved(t *testing.T) {
 				e.identity, e.previous = "own", "previous"
 				before := ""
 				for text := range strings.SplitSeq(test.steps, ", ") {
-					present := e.view.version
+					present := e.view.Version(e.o.Name)
 					e.step(text, present, before)
 					before = present
 					time.Sleep(time.Second)
@@ -69,15 +69,18 @@ func (e *Elector) step(text, present, before string) {
 	words := append(strings.Fields(text), "", "", "")
 	holder, version := strings.TrimPrefix(words[1], "free"), words[2]
 	lease := record(holder, version)
+	if words[0] == "event" {
+		e.observe(lease, holder == "gone")
+		return
+	}
 	if holder == "gone" {
 		lease = nil
 	}
-	switch words[0] {
-	case "event":
-		e.observe(lease, version)
-	case "read":
-		e.observeRead(lease, version, present)
-	case "late":
-		e.observeRead(lease, version, before)
+	sentAt, isRead := map[string]string{"read": present, "late": before}[words[0]]
+	if !isRead {
+		return
 	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.view.Read(e.o.Name, lease, sentAt)
 }

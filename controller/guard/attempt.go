@@ -197,8 +197,8 @@ func (a *attempt) answered(resp *http.Response) {
 }
 
 // concluded records the outcome that an answer shows. A refusal counts if it is a Status of the API
-// server. After the page of a proxy the outcome is unknown: with a 4xx nobody works on the write any
-// more, with a 5xx the server still may.
+// server. After the page of a proxy the outcome is unknown: with a 4xx nobody works on the write
+// any more, with a 5xx the server still may.
 func (a *attempt) concluded(code int, got answer) {
 	isError := code >= http.StatusInternalServerError
 	switch {

@@ -31,8 +31,8 @@ type Write struct {
 	Namespace, Name string
 	// UID is "" if it is not known.
 	UID types.UID
-	// Version is the version in the answer, "" if it is not known. A conflict has the version and UID in
-	// the request.
+	// Version is the version in the answer, "" if it is not known. A conflict has the version and
+	// UID in the request.
 	Version string
 	// Gone reports whether the object with the UID is gone. After Resolve, it reports whether
 	// there was no object with the name at the version.

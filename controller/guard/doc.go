@@ -2,6 +2,16 @@
 // that records the [Write] values of each [Call], sends nothing when a [Term] is closed, counts
 // writes ([Stats]), and asks the server about writes whose outcome is unknown.
 //
+// # Usage
+//
+//	g, err := guard.New(config, guard.Options{})
+//	client, err := kubernetes.NewForConfig(g.Config())
+//	ctx, call := g.Begin(ctx, term)
+//	_, err = client.CoreV1().Pods("shop").Update(ctx, pod, metav1.UpdateOptions{})
+//	writes := call.End() // with the versions that the server has given them
+//
+// # Parts
+//
 //	reconciler ── ctx of Begin ──▶ any client made from Config
 //	                                   │
 //	         ended call, closed term,  ▼
@@ -70,8 +80,8 @@
 // Resolve sends a live GET of the metadata. If there is no such object, or no name is known, it
 // sends a list without a version and with limit=1, which a server answers from its newest state,
 // and takes the version of the list. It needs the verbs get and list on the resources that are
-// written. A refusal counts if it is a Status: the page of a proxy is an error. A resource that is not
-// served any more has no Status either, so discovery is asked about it.
+// written. A refusal counts if it is a Status: the page of a proxy is an error. A resource that is
+// not served any more has no Status either, so discovery is asked about it.
 //
 // # Writes that the guard does not cover
 //

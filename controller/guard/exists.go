@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/internal/served"
+	"github.com/tidings-go/tidings/internal/engine/served"
 )
 
 // Exists reports whether the server still has the object of which last is an earlier state. Another
@@ -94,8 +94,8 @@ func (g *Guard) Objects(
 	}
 }
 
-// Newest returns the version of a consistent list of a resource in a namespace, "" being all. Either tells the
-// version of the whole server.
+// Newest returns the version of a consistent list of a resource in a namespace, "" being all.
+// Either tells the version of the whole server.
 func (g *Guard) Newest(ctx context.Context, gvr schema.GroupVersionResource, namespace string) (string, error) {
 	got, err := g.read(ctx, gvr, collectionPath(gvr, namespace), "PartialObjectMetadataList", 1)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/internal/served"
+	"github.com/tidings-go/tidings/internal/engine/served"
 )
 
 const (
@@ -160,8 +160,9 @@ func (g *Guard) SetDefaultTerm(term Term) {
 	*g.terms[0] = term
 }
 
-// AddDefaultTerm adds a term of writes that carry no call's context, and returns the function that replaces
-// it: each of several elections of a process has one. The writes are sent while one of the terms is open.
+// AddDefaultTerm adds a term of writes that carry no call's context, and returns the function that
+// replaces it: each of several elections of a process has one. The writes are sent while one of the
+// terms is open.
 func (g *Guard) AddDefaultTerm(term Term) (replace func(Term)) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -174,7 +175,8 @@ func (g *Guard) AddDefaultTerm(term Term) (replace func(Term)) {
 	}
 }
 
-// defaultTerm returns the default term that stays open longest, a closed one if all are, nil without any.
+// defaultTerm returns the default term that stays open longest, a closed one if all are, nil
+// without any.
 func (g *Guard) defaultTerm() (longest Term) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/internal/served"
+	"github.com/tidings-go/tidings/internal/engine/served"
 )
 
 // ask sends a request of the guard. An answer that refuses it counts if it is a Status.
@@ -29,8 +29,8 @@ func ask(ctx context.Context, req *rest.Request) ([]byte, error) {
 }
 
 // find is ask for a path of a resource. If the server has not served the resource for a minute,
-// apierrors.IsNotFound is true for the error: of such a path the server sends the page of any web server,
-// so its discovery tells.
+// apierrors.IsNotFound is true for the error: of such a path the server sends the page of any web
+// server, so its discovery tells.
 func (g *Guard) find(ctx context.Context, gvr schema.GroupVersionResource, req *rest.Request) ([]byte, error) {
 	body, err := ask(ctx, req)
 	if isPage := errors.Is(err, served.ErrPage); isPage || isUnnamed(err) {
@@ -50,8 +50,8 @@ func (g *Guard) find(ctx context.Context, gvr schema.GroupVersionResource, req *
 	return body, err
 }
 
-// isUnnamed reports whether an error is that of a server that has not found something, and names no object:
-// it may not serve the resource.
+// isUnnamed reports whether an error is that of a server that has not found something, and names no
+// object: it may not serve the resource.
 func isUnnamed(err error) bool {
 	status, ok := errors.AsType[*apierrors.StatusError](err)
 	details := metav1.StatusDetails{}

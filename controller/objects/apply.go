@@ -43,8 +43,8 @@ func Apply[C any, T tidings.Object](
 	return client.Apply(ctx, wanted, metav1.ApplyOptions{FieldManager: manager, Force: true})
 }
 
-// isKept reports whether a configuration is the present one, but for zero values that an object of the type does
-// not keep, as an empty string of a field with omitempty.
+// isKept reports whether a configuration is the present one, but for zero values that an object of
+// the type does not keep, as an empty string of a field with omitempty.
 func isKept[C any, T tidings.Object](wanted C, cached T, present C) bool {
 	kept := reflect.New(reflect.TypeOf(cached).Elem()).Interface()
 	want, err1 := treeOf(wanted)

@@ -224,7 +224,8 @@ func TestApply(t *testing.T) {
 	})
 }
 
-// TestApplyOfZeroValues: those that the object does not keep lead to no request, and those that it keeps do.
+// TestApplyOfZeroValues: those that the object does not keep lead to no request, and those that it
+// keeps do.
 func TestApplyOfZeroValues(t *testing.T) {
 	serve(t, func(t *testing.T, server *apisim.Server, _ *corev1.ConfigMap) {
 		client, err := kubernetes.NewForConfig(server.Config())

@@ -13,8 +13,8 @@
 //     events. A program calls it when its controllers have stopped.
 //  3. With the Config of a controller.Guard, the guard counts events, and no call waits for them.
 //
-// Events that client-go's broadcaster cannot send are logged with klog. A program needs the verbs create
-// and patch on events of the API group events.k8s.io.
+// Events that client-go's broadcaster cannot send are logged with klog. A program needs the verbs
+// create and patch on events of the API group events.k8s.io.
 //
 // # Concurrency properties
 //

@@ -69,8 +69,8 @@ const (
 	mostNote   = 1024
 )
 
-// checkName returns an error for the name of a controller with which the server refuses every event. An
-// event has the name, and that of the instance: the name, "-" and the name of the host.
+// checkName returns an error for the name of a controller with which the server refuses every
+// event. An event has the name, and that of the instance: the name, "-" and the name of the host.
 func checkName(controller string) error {
 	if problems := validation.IsQualifiedName(controller); len(problems) > 0 {
 		return fmt.Errorf("the name of the controller is %q, and the server refuses its events: %s",
@@ -95,8 +95,9 @@ func clip(text string, most int) string {
 
 // Eventf records an event of the type Normal or Warning. The event regards an object, and may be
 // related to another one; nil is no other one. reason is the reason for the action, and action
-// names the action, both in CamelCase; one that is empty is the other one. note is a text for people.
-// What is longer than the server takes is shortened: 128 bytes of reason and action, 1,024 of the note.
+// names the action, both in CamelCase; one that is empty is the other one. note is a text for
+// people. What is longer than the server takes is shortened: 128 bytes of reason and action, 1,024
+// of the note.
 func (r *Recorder) Eventf(
 	regarding, related runtime.Object, eventType, reason, action, note string, args ...any,
 ) {

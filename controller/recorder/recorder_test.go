@@ -56,7 +56,8 @@ func recorded(t *testing.T, server *apisim.Server) []eventsv1.Event {
 	return all
 }
 
-// TestEventsOfMetadata records an event of what an informer of metadata holds: it regards the object.
+// TestEventsOfMetadata records an event of what an informer of metadata holds: it regards the
+// object.
 func TestEventsOfMetadata(t *testing.T) {
 	record(t, func(t *testing.T, server *apisim.Server, r *recorder.Recorder) {
 		_, err := server.Create(t.Context(), &corev1.ConfigMap{
@@ -146,7 +147,8 @@ func TestNamesThatTheServerRefuses(t *testing.T) {
 	}
 }
 
-// TestLimitsOfEvents: longer texts are shortened to what the server takes, at the end of a character.
+// TestLimitsOfEvents: longer texts are shortened to what the server takes, at the end of a
+// character.
 func TestLimitsOfEvents(t *testing.T) {
 	record(t, func(t *testing.T, server *apisim.Server, r *recorder.Recorder) {
 		r.Eventf(regarded, nil, corev1.EventTypeNormal, strings.Repeat("ä", 100), "", "%s", strings.Repeat("ö", 1000))

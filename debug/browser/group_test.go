@@ -16,7 +16,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/debug"
-	"github.com/tidings-go/tidings/internal/lease/leasetest"
+	"github.com/tidings-go/tidings/internal/lead/lease/leasetest"
 	"github.com/tidings-go/tidings/shard"
 )
 
@@ -36,8 +36,8 @@ var groupScript string
 type groupView struct {
 	// Members are the rows of their table, by identity.
 	Members map[string]memberView `json:"members"`
-	// Moving and Uncovered are the slots of the map that are drawn as such, the latter also if nobody
-	// owns them, which Nobody counts. Odd are the rows of all of them.
+	// Moving and Uncovered are the slots of the map that are drawn as such, the latter also if
+	// nobody owns them, which Nobody counts. Odd are the rows of all of them.
 	Moving    int `json:"moving"`
 	Uncovered int `json:"uncovered"`
 	Nobody    int `json:"nobody"`
@@ -164,7 +164,7 @@ func openGroup(t *testing.T) (*fleet, groupView) {
 	}
 	f.join("b")
 	f.join("c")
-	f.serve(debug.Options{Groups: []debug.Group{f.members["c"]}})
+	f.serve(debug.Options{}, f.members["c"])
 	f.start()
 	f.run(chromedp.Navigate(f.url+groupPage), chromedp.WaitVisible("h1"))
 	return f, f.sees("three members share the slots", func(v groupView) bool {

@@ -174,19 +174,17 @@ func (b *tab) program() {
 			b.Error(err)
 		}
 	})
-	b.serve(debug.Options{
-		Factories: []*tidings.Factory{factory}, Managers: []*controller.Manager{manager}, Bodies: true,
-	})
+	b.serve(debug.Options{Bodies: true}, factory, manager)
 	b.factory = factory
 	b.fatal(factory.Start(ctx))
 	b.fatal(configMaps.WaitForSync(ctx))
 }
 
 // serve serves pages.
-func (b *tab) serve(o debug.Options) {
+func (b *tab) serve(o debug.Options, sources ...any) {
 	b.Helper()
-	pages, err := debug.New(o)
-	b.fatal(err)
+	pages := debug.New(o)
+	b.fatal(pages.Add(sources...))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	b.fatal(err)
 	mux := http.NewServeMux()

@@ -14,7 +14,7 @@ import (
 
 // programs are the directories whose programs run with either import path.
 func programs() []string {
-	return []string{"customtype", "lister", "manager", "scheduler", "workqueue"}
+	return []string{"customtype", "manager", "workqueue"}
 }
 
 // originals maps the import paths of the drop-ins to those that they stand in for.

@@ -12,7 +12,6 @@ import (
 var (
 	deploymentsResource = appsv1.SchemeGroupVersion.WithResource("deployments")
 	configMapsResource  = corev1.SchemeGroupVersion.WithResource("configmaps")
-	podsResource        = corev1.SchemeGroupVersion.WithResource("pods")
 	namespacesResource  = corev1.SchemeGroupVersion.WithResource("namespaces")
 	budgetsResource     = policyv1.SchemeGroupVersion.WithResource("poddisruptionbudgets")
 )
@@ -26,11 +25,9 @@ func TestOnlyTheImportsDiffer(t *testing.T) {
 		name   string
 		script func(t *testing.T, binaries string) (stdout string)
 	}{
-		{"lister", listDeployments},
 		{"workqueue", keepImageLists},
 		{"manager", manage},
 		{"manager without a resource", manageWithoutBudgets},
-		{"scheduler", schedule},
 		{"customtype", followWidgets},
 	} {
 		t.Run(test.name, func(t *testing.T) {

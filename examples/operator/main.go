@@ -1,5 +1,6 @@
-// Command operator runs an operator written with controller-runtime on Tidings. It keeps a Deployment and a ConfigMap
-// for each Website; options of the manager put Tidings' cache and client behind it, and nothing else knows of them.
+// Command operator runs an operator written with controller-runtime on Tidings. It keeps a
+// Deployment and a ConfigMap for each Website; options of the manager put Tidings' cache and client
+// behind it, and nothing else knows of them.
 //
 //	go run . --kubeconfig ~/.kube/config --namespaces shop,blog --cache tidings
 package main
@@ -20,7 +21,8 @@ import (
 )
 
 func main() {
-	// --kubeconfig is a flag of controller-runtime, there as soon as its package config is imported.
+	// --kubeconfig is a flag of controller-runtime, there as soon as its package config is
+	// imported.
 	namespaces := flag.String("namespaces", "", "namespaces to work in, separated by commas; the default is all")
 	caching := flag.String("cache", tidingsCache, "the manager's cache: "+stockCache+" is controller-runtime's, "+tidingsInformers+
 		" has Tidings' informers, and "+tidingsCache+" is Tidings' cache and client")

@@ -20,7 +20,8 @@ import (
 	webv1 "github.com/tidings-go/tidings/examples/operator/api/v1"
 )
 
-// ownerField is the index of Deployments and ConfigMaps by the name of the Website that controls them.
+// ownerField is the index of Deployments and ConfigMaps by the name of the Website that controls
+// them.
 const ownerField = "metadata.controller"
 
 // The caches that the manager can have.

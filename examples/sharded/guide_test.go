@@ -16,11 +16,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/apisim"
 )
 
-// TestTheProgramOfTheGuide runs the program of docs/guides/scale.md until it has done its work, and ends it
-// as a kubelet does: it hands over, releases its Lease, and succeeds.
+// TestTheProgramOfTheGuide runs the program of docs/guides/scale.md until it has done its work, and
+// ends it as a kubelet does: it hands over, releases its Lease, and succeeds.
 func TestTheProgramOfTheGuide(t *testing.T) {
 	page, err := os.ReadFile("../../docs/guides/scale.md")
 	if err != nil {
@@ -30,15 +29,7 @@ func TestTheProgramOfTheGuide(t *testing.T) {
 	if code == nil {
 		t.Fatal("the guide has no program")
 	}
-	server, err := apisim.New(apisim.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close() //nolint:errcheck // the test ends
-	c := &cluster{Server: server}
-	if c.url, err = server.Listen("127.0.0.1:0"); err != nil {
-		t.Fatal(err)
-	}
+	c := listen(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"main.go": string(code[1]),
@@ -77,7 +68,8 @@ func TestTheProgramOfTheGuide(t *testing.T) {
 	}
 }
 
-// awaitImages creates a Deployment, and waits for the ConfigMap that the program of the guide keeps beside it.
+// awaitImages creates a Deployment, and waits for the ConfigMap that the program of the guide keeps
+// beside it.
 func (c *cluster) awaitImages(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), maxWait)

@@ -73,7 +73,9 @@ func TestTheRolesAreWhatAReplicaNeeds(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			go func() { ended <- r.Run(ctx, func(http.Handler) {}) }()
+			go func() {
+				ended <- r.Run(ctx, func(_ http.Handler, run func(context.Context) error) error { return run(ctx) })
+			}()
 			return func() error {
 				cancel()
 				return <-ended

@@ -72,9 +72,11 @@ func newReplica(config *rest.Config, o options) (*replica, error) {
 }
 
 // Run makes this process a member of the group, and runs the controller, until ctx ends. Then the
-// slots are handed over, and the Lease is released. serve receives the handler of pages, probes and
-// metrics. After an error that wraps shard.ErrStragglers, calls still run: end the process.
-func (r *replica) Run(ctx context.Context, serve func(http.Handler)) error {
+// slots are handed over, and the Lease is released. serve serves pages, probes and metrics while run runs.
+// After an error that wraps shard.ErrStragglers, calls still run: end the process.
+func (r *replica) Run(
+	ctx context.Context, serve func(h http.Handler, run func(context.Context) error) error,
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	group, err := shard.Join(ctx, r.config, r.slots, shard.Options{
@@ -84,14 +86,11 @@ func (r *replica) Run(ctx context.Context, serve func(http.Handler)) error {
 	if err != nil {
 		return err
 	}
-	pages, err := debug.New(debug.Options{
-		Factories: []*tidings.Factory{r.factory}, Managers: []*controller.Manager{r.manager},
-		Groups: []debug.Group{group},
-	})
-	if err != nil {
+	pages := debug.New(debug.Options{})
+	defer pages.Close()
+	if err := pages.Add(r.factory, r.manager, group); err != nil {
 		return err
 	}
-	defer pages.Close()
 	numbers, err := r.metrics(group)
 	if err != nil {
 		return err
@@ -101,8 +100,7 @@ func (r *replica) Run(ctx context.Context, serve func(http.Handler)) error {
 	mux.Handle("/livez", r.manager.Handler())
 	mux.Handle("/readyz", r.manager.Handler())
 	mux.Handle("/metrics", numbers)
-	serve(mux)
-	return r.manager.Run(ctx)
+	return serve(mux, r.manager.Run)
 }
 
 func (r *replica) metrics(group *shard.Group) (http.Handler, error) {

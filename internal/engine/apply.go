@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/engine/delta"
 	"github.com/tidings-go/tidings/store"
 )
 
@@ -40,11 +40,11 @@ func (c *Collection[T]) process(ctx context.Context) {
 	}
 }
 
-// apply writes a batch to the cache and publishes it. The façade's callbacks come last,
-// without a lock: they may use the collection.
+// apply writes a batch to the cache and publishes it. The façade's callbacks come last, without a
+// lock: they may use the collection.
 func (c *Collection[T]) apply(batch delta.Batch[T]) {
 	c.write(&batch)
-	c.reportIndexErrors()
+	c.indexErrs.reportNew()
 	if len(batch.Unusable) > 0 && c.o.OnUndecodable != nil {
 		c.o.OnUndecodable(batch.Unusable)
 	}
@@ -61,7 +61,7 @@ func (c *Collection[T]) write(batch *delta.Batch[T]) {
 	}
 	c.writeStore(batch)
 	if !batch.Replaced {
-		c.noteChanged(batch.Changes)
+		c.late.note(batch.Changes)
 	}
 	if c.o.Observe != nil {
 		c.o.Observe(batch.Changes)
@@ -78,7 +78,7 @@ func (c *Collection[T]) write(batch *delta.Batch[T]) {
 	}
 	if batch.Replaced {
 		select {
-		case c.listed <- struct{}{}:
+		case c.resyncs.listed <- struct{}{}:
 		default:
 		}
 	}
@@ -118,7 +118,7 @@ func (c *Collection[T]) WriteByHand(write func(*store.Store[T])) []store.IndexEr
 
 // AddIndex adds an index, as [store.Store.AddIndex] does.
 func (c *Collection[T]) AddIndex(id any, f store.IndexFunc[T]) error {
-	defer c.reportIndexErrors()
+	defer c.indexErrs.reportNew()
 	c.applyMu.Lock() // its failures are none of a write by hand
 	defer c.applyMu.Unlock()
 	return c.store.AddIndex(id, f)
@@ -126,6 +126,8 @@ func (c *Collection[T]) AddIndex(id any, f store.IndexFunc[T]) error {
 
 // indexErrors keeps failures of index functions, which the store counts.
 type indexErrors struct {
+	report func([]store.IndexError) // Options.OnIndexErrors
+
 	mu         sync.Mutex // guards the rest
 	last       error
 	unreported []store.IndexError
@@ -165,14 +167,13 @@ func (e *indexErrors) takeDiverted() (failures []store.IndexError) {
 	return failures
 }
 
-// reportIndexErrors reports the failures since the last call.
-func (c *Collection[T]) reportIndexErrors() {
-	e := &c.indexErrs
+// reportNew reports the failures since the last call.
+func (e *indexErrors) reportNew() {
 	e.mu.Lock()
 	failures := e.unreported
 	e.unreported = nil
 	e.mu.Unlock()
-	if len(failures) > 0 && c.o.OnIndexErrors != nil {
-		c.o.OnIndexErrors(failures)
+	if len(failures) > 0 && e.report != nil {
+		e.report(failures)
 	}
 }

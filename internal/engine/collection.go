@@ -2,78 +2,72 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"runtime/pprof"
 	"sync/atomic"
-	"time"
 
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/fanout"
-	"github.com/tidings-go/tidings/internal/histogram"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/see/histogram"
 	"github.com/tidings-go/tidings/store"
 )
 
 // Collection is a watched, cached and fanned-out collection.
 //
-// Its goroutines belong to Run, which waits for all of them, and start makes them: a reflector per
-// namespace, which also ends when the namespace is removed, with a goroutine for slots that come, the
-// sharing of what has not changed, the resync timer and the functions of Options.Background. The goroutine that called Run is the processor. The goroutines
-// of the handlers belong to the log, which Run closes last.
+// Its goroutines belong to Run, which waits for all of them: a reflector per namespace, which also
+// ends when the namespace is removed, with a goroutine for slots that come, the sharing of objects
+// that have not changed, the resync timer and the functions of Options.Background. The goroutine
+// that called Run is the processor. The goroutines of the handlers belong to the log, which Run
+// closes last.
 type Collection[T any] struct {
-	*Lifecycle
-	o Options[T]
+	*shared[T]
+	*parts[T]
+	*subscriptions[T]
+	view[T]
+	late *lateSharing[T]
 
-	store    *store.Store[T]
-	queue    *delta.Queue[T]
-	log      *fanout.Log[T]
-	progress progress
-	parts    parts[T]
-	late     lateSharing[T]
-
-	// applyMu is held while a batch is applied and published, while a handler joins, while
-	// namespaces or indexes are added and while a façade writes to the cache by hand. So the snapshot
-	// that a handler starts from is the same state as the end of the log.
-	applyMu Lock
-
-	transformMu Lock // held while the transform of the user runs; no other lock is taken under it
-
-	applied     atomic.Uint64 // odd while the processor applies a batch, or waits for handlers
-	transformed atomic.Uint64 // odd while the transform of the user runs
-
-	synced  chan struct{} // closed when the first complete list is applied
-	listed  chan struct{} // one token: a complete list was applied
-	stopped atomic.Bool   // handlers are not called any more
-	exited  atomic.Bool   // a callback has called runtime.Goexit
-
-	resyncPeriod time.Duration // of Options.Resync; written before the timer starts
-	indexErrs    indexErrors
-	batches      histogram.Histogram // how long each batch took to apply
-	recording    *recording
+	synced    chan struct{}       // closed when the first complete list is applied
+	applied   atomic.Uint64       // odd while the processor applies a batch, or waits for handlers
+	batches   histogram.Histogram // how long each batch took to apply
+	indexErrs indexErrors
 }
 
-// New returns a collection. Its errors are those of the indexes and the namespaces.
+// shared has what the parts of a collection share. Each guards its own state.
+type shared[T any] struct {
+	*Lifecycle
+	o          Options[T]
+	store      *store.Store[T]
+	queue      *delta.Queue[T]
+	log        *fanout.Log[T]
+	progress   progress
+	goroutines goroutines
+
+	// applyMu is held while a batch is applied and published, while a handler joins, while
+	// namespaces or indexes are added and while a façade writes to the cache by hand. So the
+	// snapshot that a handler starts from is the same state as the end of the log.
+	applyMu Lock
+}
+
+// New returns a collection. Its errors are about the indexes and the namespaces.
 func New[T any](o Options[T]) (*Collection[T], error) {
 	o = o.withDefaults()
+	life := newLifecycle(o.Name)
+	s := &shared[T]{Lifecycle: life, o: o, applyMu: NewLock(), goroutines: goroutines{life: life}}
 	c := &Collection[T]{
-		Lifecycle: newLifecycle(o.Name), o: o, applyMu: NewLock(), transformMu: NewLock(),
-		synced: make(chan struct{}), listed: make(chan struct{}, 1),
-		late: lateSharing[T]{changed: map[string]struct{}{}, begun: make(chan struct{}, 1)},
-	}
-	c.recording = newRecording(c.Lifecycle.Name)
-	c.parts.changeMu = NewLock()
-	var partitions []string
-	c.parts.list, partitions = newParts[T](o.Namespaces)
-	for _, partition := range partitions {
-		c.progress.add(partition)
+		shared: s, synced: make(chan struct{}),
+		indexErrs: indexErrors{report: o.OnIndexErrors},
 	}
 	var err error
-	c.store, err = store.New(store.Options[T]{Indexes: o.Indexes, OnIndexError: c.indexErrs.add})
+	s.store, err = store.New(store.Options[T]{Indexes: o.Indexes, OnIndexError: c.indexErrs.add})
 	if err != nil {
 		return nil, err
 	}
-	c.queue, err = delta.New(delta.Options[T]{
-		Known:    func() delta.Known[T] { return o.Known(c.store.Snapshot()) },
+	list, partitions := newParts[T](o.Namespaces)
+	for _, partition := range partitions {
+		s.progress.add(partition)
+	}
+	s.queue, err = delta.New(delta.Options[T]{
+		Known:    func() delta.Known[T] { return o.Known(s.store.Snapshot()) },
 		Describe: o.Describe, Compare: o.Compare,
 		Partitions: partitions, ReportUnchanged: o.ReportUnchanged, UnknownDeletes: o.UnknownDeletes,
 	})
@@ -81,7 +75,20 @@ func New[T any](o Options[T]) (*Collection[T], error) {
 		return nil, err
 	}
 	// No other option: the log outlives the cache.
-	c.log = fanout.New(fanout.Options[T]{Name: c.Lifecycle.Name, Describe: o.Describe})
+	s.log = fanout.New(fanout.Options[T]{Name: life.Name, Describe: o.Describe})
+	c.view = view[T]{s}
+	c.late = &lateSharing[T]{
+		shared: s, changed: map[string]struct{}{}, begun: make(chan struct{}, 1),
+	}
+	c.subscriptions = &subscriptions[T]{
+		shared:    s,
+		recording: &recording{informer: life.Name, rewound: make(chan struct{}, 1)},
+		resyncs:   resyncs[T]{shared: s, listed: make(chan struct{}, 1)},
+	}
+	c.parts = &parts[T]{
+		shared: s, changeMu: NewLock(), transformMu: NewLock(), list: list,
+		late: c.late, recorder: recorder[T]{subscriptions: c.subscriptions},
+	}
 	return c, nil
 }
 
@@ -91,8 +98,8 @@ func (c *Collection[T]) Store() *store.Store[T] { return c.store }
 // Life returns the lifecycle, which does not refer to the cache.
 func (c *Collection[T]) Life() *Lifecycle { return c.Lifecycle }
 
-// Turns counts what may stand still in code of the user: the batches that are applied, and the calls of the
-// transform. A counter is odd during one, so that one which stays odd hangs.
+// Turns counts what may stand still in code of the user: the batches that are applied, and the
+// calls of the transform. A counter is odd during one, so that one which stays odd hangs.
 func (c *Collection[T]) Turns() (applied, transformed uint64) {
 	return c.applied.Load(), c.transformed.Load()
 }
@@ -112,11 +119,41 @@ func isClosed(ch <-chan struct{}) bool {
 	}
 }
 
-// IsStopped reports whether the collection has stopped calling its handlers.
-func (c *Collection[T]) IsStopped() bool { return c.stopped.Load() }
+// Await waits until done returns true, or an error. It fails with ErrStopped or ErrReleased when
+// the collection ends.
+func (c *Collection[T]) Await(ctx context.Context, done func() (bool, error)) error {
+	return c.progress.await(ctx, func() (bool, error) {
+		if err := c.Over(); err != nil {
+			return false, err
+		}
+		return done()
+	})
+}
 
-// End ends the run, and closes a collection that was never claimed. It does not wait.
-// released reports whether no handle is left.
+// Reflects reports whether the cache of every namespace has reached a version.
+func (c *Collection[T]) Reflects(version string) bool { return c.progress.reflects(version) }
+
+// Reached returns the version that the cache has reached for the objects of a namespace, "" before
+// the first list. ok is false if the collection does not hold that namespace.
+func (c *Collection[T]) Reached(namespace string) (version string, ok bool) {
+	partition, ok := c.progress.of(Prefix(namespace))
+	return partition.version, ok
+}
+
+// Lacks reports whether the collection holds a namespace, and its first list is not in the cache.
+func (c *Collection[T]) Lacks(namespace string) bool {
+	partition, ok := c.progress.of(Prefix(namespace))
+	return ok && !partition.listed
+}
+
+// InSync reports whether the collection follows the server and holds a complete list of every
+// namespace, also of one that was added later, and no object of one that was removed.
+func (c *Collection[T]) InSync() bool {
+	return c.Over() == nil && c.HasSynced() && c.progress.complete()
+}
+
+// End ends the run, and closes a collection that was never claimed. It does not wait. released
+// reports whether no handle is left.
 func (c *Collection[T]) End(released bool) {
 	if c.end(released) {
 		c.queue.Close()
@@ -133,12 +170,21 @@ func (c *Collection[T]) Run(ctx context.Context) (err error) {
 	if c.o.Slots != nil {
 		defer slot.Attach(c.o.Slots, c)()
 	}
-	c.startParts(ctx)
+	if c.o.Resync.Period != nil {
+		c.resyncs.period = c.o.Resync.Period()
+	}
+	c.goroutines.begin(ctx)
+	c.resyncs.start(c.resyncs.period > 0)
+	c.late.begin()
+	c.parts.begin()
+	for _, f := range c.o.Background {
+		c.goroutines.start("background", f)
+	}
 	ended := make(chan struct{})
 	context.AfterFunc(ctx, func() {
 		defer close(ended)
 		c.progress.wake()
-		c.parts.end()
+		c.goroutines.end()
 		c.queue.Close()
 	})
 	returned := false
@@ -147,10 +193,10 @@ func (c *Collection[T]) Run(ctx context.Context) (err error) {
 			if value := recover(); value != nil {
 				panic(value)
 			}
-			c.endByGoexit()
+			c.goroutines.endByGoexit()
 		}
 		<-ended
-		if err = c.stopHandlers(); err == nil && c.exited.Load() {
+		if err = c.stopHandlers(); err == nil && c.goroutines.exited.Load() {
 			err = ErrGoexit
 		}
 	}()
@@ -159,38 +205,4 @@ func (c *Collection[T]) Run(ctx context.Context) (err error) {
 	c.process(ctx)
 	returned = true
 	return nil
-}
-
-// endByGoexit ends the run, because a callback has called runtime.Goexit, as a failing test
-// does. Its goroutine cannot go on, and nothing else reads from the server or applies batches.
-func (c *Collection[T]) endByGoexit() {
-	c.exited.Store(true)
-	c.end(false)
-}
-
-// stuckIn returns a function that reports whether a handler of a closed log runs.
-func stuckIn[T any](log *fanout.Log[T]) func() bool {
-	return func() bool { return len(log.Subscriptions()) > 0 }
-}
-
-// stopHandlers drops the pending notifications and waits for the running calls.
-func (c *Collection[T]) stopHandlers() error {
-	c.applyMu.Lock()
-	c.stopped.Store(true)
-	c.log.Close()
-	c.applyMu.Unlock()
-	c.progress.wake()
-	for {
-		ctx, cancel := context.WithTimeout(context.Background(), c.o.StopGrace)
-		err := c.log.Wait(ctx)
-		cancel()
-		if err == nil {
-			return nil
-		}
-		err = fmt.Errorf("%w within %v of the stop: %w", ErrHandlersStuck, c.o.StopGrace, err)
-		if c.o.OnStuck == nil {
-			return err
-		}
-		c.o.OnStuck(err)
-	}
 }

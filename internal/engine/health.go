@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/engine/delta"
 )
 
 // HandlerHealth describes the handler of a subscription.

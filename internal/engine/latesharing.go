@@ -6,7 +6,7 @@ import (
 	"reflect"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/change"
+	"github.com/tidings-go/tidings/internal/engine/change"
 	"github.com/tidings-go/tidings/store"
 )
 
@@ -18,17 +18,28 @@ const (
 	sharedAtOnce = 32
 )
 
-// lateSharing shares the parts of objects that watches have brought, when they have not changed
-// for a while: most states of an object that changes often are replaced before that pays.
+// lateSharing shares the parts of objects that watches have brought, when they have not changed for
+// a while: most states of an object that changes often are replaced before that pays.
 type lateSharing[T any] struct {
-	share   func(T) T           // nil shares nothing
+	*shared[T]
+	share   func(T) T           // nil shares nothing; written before Run starts the reflectors
 	changed map[string]struct{} // keys since the last round; guarded by applyMu
 	begun   chan struct{}       // one token: changed has a first key
 }
 
-// noteChanged notes the objects that a watch has brought. The lists' are shared already.
-func (c *Collection[T]) noteChanged(changes []change.Change[T]) {
-	l := &c.late
+// begin is called when the collection begins to run.
+func (l *lateSharing[T]) begin() {
+	if l.o.Share != nil {
+		l.share = l.o.Share()
+	}
+	if l.share != nil {
+		l.goroutines.start("sharing", l.run)
+	}
+}
+
+// note notes the objects that a watch has brought. The lists' are shared already. It is called
+// under applyMu.
+func (l *lateSharing[T]) note(changes []change.Change[T]) {
 	if l.share == nil {
 		return
 	}
@@ -45,15 +56,15 @@ func (c *Collection[T]) noteChanged(changes []change.Change[T]) {
 	}
 }
 
-// shareLate shares, once in quietTime, the objects that have changed before it alone.
-func (c *Collection[T]) shareLate(ctx context.Context) {
+// run shares, once in quietTime, the objects that have changed before it alone.
+func (l *lateSharing[T]) run(ctx context.Context) {
 	var before map[string]struct{}
 	for {
 		if len(before) == 0 {
 			select {
 			case <-ctx.Done():
 				return
-			case <-c.late.begun:
+			case <-l.begun:
 			}
 		}
 		select {
@@ -61,55 +72,49 @@ func (c *Collection[T]) shareLate(ctx context.Context) {
 			return
 		case <-time.After(quietTime):
 		}
-		changed := c.takeChanged()
+		l.applyMu.Lock()
+		changed := l.changed
+		l.changed = map[string]struct{}{}
+		l.applyMu.Unlock()
 		maps.DeleteFunc(before, func(key string, _ struct{}) bool {
 			_, again := changed[key]
 			return again
 		})
-		c.shareParts(ctx, before)
+		l.shareParts(ctx, before)
 		before = changed
 	}
 }
 
-// takeChanged returns the keys that have changed since the last call.
-func (c *Collection[T]) takeChanged() map[string]struct{} {
-	c.applyMu.Lock()
-	defer c.applyMu.Unlock()
-	changed := c.late.changed
-	c.late.changed = map[string]struct{}{}
-	return changed
-}
-
 // shareParts shares the parts of the cached objects of some keys.
-func (c *Collection[T]) shareParts(ctx context.Context, keys map[string]struct{}) {
+func (l *lateSharing[T]) shareParts(ctx context.Context, keys map[string]struct{}) {
 	var found []change.Change[T]
 	for key := range keys {
-		obj, ok := c.store.Get(key)
+		obj, ok := l.store.Get(key)
 		if !ok {
 			continue
 		}
-		shared := c.late.share(obj)
+		shared := l.share(obj)
 		if areSame(shared, obj) {
 			continue
 		}
 		found = append(found, change.Change[T]{Type: change.Updated, Key: key, Old: obj, New: shared})
 		if len(found) == sharedAtOnce {
-			c.replaceEqual(found)
+			l.replaceEqual(found)
 			found = found[:0]
 		}
 		if ctx.Err() != nil {
 			return
 		}
 	}
-	c.replaceEqual(found)
+	l.replaceEqual(found)
 }
 
 // replaceEqual caches New where Old, which equals it, is still cached. No handler receives that.
-func (c *Collection[T]) replaceEqual(equal []change.Change[T]) {
-	c.applyMu.Lock()
-	defer c.applyMu.Unlock()
+func (l *lateSharing[T]) replaceEqual(equal []change.Change[T]) {
+	l.applyMu.Lock()
+	defer l.applyMu.Unlock()
 	replaced := equal[:0]
-	c.store.Update(func(b *store.Batch[T]) {
+	l.store.Update(func(b *store.Batch[T]) {
 		for _, e := range equal {
 			if cached, ok := b.Get(e.Key); ok && areSame(cached, e.Old) {
 				b.SetEqual(e.Key, e.New)
@@ -117,8 +122,8 @@ func (c *Collection[T]) replaceEqual(equal []change.Change[T]) {
 			}
 		}
 	})
-	if c.o.Observe != nil {
-		c.o.Observe(replaced)
+	if l.o.Observe != nil {
+		l.o.Observe(replaced)
 	}
 }
 

@@ -13,9 +13,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/fanout"
-	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
+	"github.com/tidings-go/tidings/internal/engine/reflector"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
@@ -233,7 +233,7 @@ func BenchmarkReplaceEqual(b *testing.B) {
 			equal[i].Old, equal[i].New = all[at].New, &state{version: at}
 			all[at].New = equal[i].New
 		}
-		c.replaceEqual(equal)
+		c.late.replaceEqual(equal)
 	}
 }
 

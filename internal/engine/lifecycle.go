@@ -11,12 +11,12 @@ import (
 //	new ──Claim──▶ running ──context, end──▶ ending ──finish──▶ ended
 //	 └───────────end──────────────────────────▶┘
 //
-// Outlast makes the run go on after its context, but not after end. The lifecycle is apart from the collection, so
-// that waiting for the end does not hold the cache.
+// Outlast makes the run go on after its context, but not after end. The lifecycle is apart from the
+// collection, so that waiting for the end does not hold the cache.
 type Lifecycle struct {
 	mu       sync.Mutex              // guards the rest; no other lock is taken under it
 	name     string                  // of the collection
-	term     context.Context         // that of the claim; nil before
+	term     context.Context         // of the claim; nil before
 	ctx      context.Context         // ends after term and outlasts, and with end
 	cancel   context.CancelCauseFunc // of ctx
 	outlasts []context.Context       // that the run waits for after the end of term
@@ -47,8 +47,8 @@ func (l *Lifecycle) Rename(name string) {
 	l.name = name
 }
 
-// Claim takes the one right to run the collection, until the context that it returns ends.
-// Errors: ErrRanAlready, ErrStopped.
+// Claim takes the one right to run the collection, until the context that it returns ends. Errors:
+// ErrRanAlready, ErrStopped.
 func (l *Lifecycle) Claim(term context.Context) (context.Context, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,8 +67,8 @@ func (l *Lifecycle) Claim(term context.Context) (context.Context, error) {
 	return l.ctx, nil
 }
 
-// Outlast makes the run go on after the end of its context until another one has ended too. It does nothing
-// once the run has ended.
+// Outlast makes the run go on after the end of its context until another one has ended too. It does
+// nothing once the run has ended.
 func (l *Lifecycle) Outlast(other context.Context) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,8 +94,8 @@ func (l *Lifecycle) expire() {
 	}
 }
 
-// end ends the run. The first call returns true for a collection that was not claimed and
-// cannot be any more: the caller then closes the collection and calls finish.
+// end ends the run. The first call returns true for a collection that was not claimed and cannot be
+// any more: the caller then closes the collection and calls finish.
 func (l *Lifecycle) end(released bool) (unrun bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -108,8 +108,8 @@ func (l *Lifecycle) end(released bool) (unrun bool) {
 	return unrun
 }
 
-// finish notes that nothing runs any more but the handlers that err names. stuck reports
-// whether they still do; it must not refer to the cache.
+// finish notes that nothing runs any more but the handlers that err names. stuck reports whether
+// they still do; it must not refer to the cache.
 func (l *Lifecycle) finish(err error, stuck func() bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -130,9 +130,9 @@ func (l *Lifecycle) Started() bool {
 	return l.term != nil
 }
 
-// Over returns why the collection does not follow the server any more: ErrReleased,
-// ErrStopped, or nil if it does or will. The end of the last context that it waits for counts at
-// once, even if the contexts made of it end later.
+// Over returns why the collection does not follow the server any more: ErrReleased, ErrStopped, or
+// nil if it does or will. The end of the last context that it waits for counts at once, even if the
+// contexts made of it end later.
 func (l *Lifecycle) Over() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,13 +1,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/reflector"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/engine/reflector"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )
@@ -20,8 +21,8 @@ type Options[T any] struct {
 	Describe func(T) (version, uid string)
 	// Compare orders versions; nil means delta.CompareDecimal.
 	Compare func(a, b string) (order int, ok bool)
-	// Untrusted reports whether versions mean nothing at present: then lists decode every
-	// object. nil trusts versions.
+	// Untrusted reports whether versions mean nothing at present: then lists decode every object.
+	// nil trusts versions.
 	Untrusted func() bool
 	// UnknownDeletes reports whether deletes of unknown objects are changes at present; nil drops
 	// them.
@@ -30,14 +31,14 @@ type Options[T any] struct {
 	Indexes map[any]store.IndexFunc[T]
 	// Namespaces have a part each; none means one part for everything.
 	Namespaces []string
-	// Slots are those of which the collection has the objects; nil means all objects.
+	// Slots are the slots whose objects the collection has; nil means all objects.
 	Slots *slot.Holding
-	// Scope is the known scope of the type. With NamespacesByDefault, Namespaces give way to
-	// one part for everything while the server says that objects of the type have none.
+	// Scope is the known scope of the type. With NamespacesByDefault, Namespaces give way to one
+	// part for everything while the server says that objects of the type have none.
 	Scope               source.Scope
 	NamespacesByDefault bool
-	// Part returns the source and the options of a namespace's part, each time that the part
-	// begins to run.
+	// Part returns the source and the options of a namespace's part, each time that the part begins
+	// to run.
 	Part func(ctx context.Context, namespace string, scope source.Scope) Part[T]
 	// Supervise runs a reflector until ctx ends, anew after a panic; nil calls run.
 	Supervise func(ctx context.Context, run func(context.Context))
@@ -49,9 +50,8 @@ type Options[T any] struct {
 	Share func() func(T) T
 	// Known returns the state that a batch is compared with; nil is the cache.
 	Known func(cache store.Snapshot[T]) delta.Known[T]
-	// BeforeApply may correct a batch; Observe receives its changes when the cache holds
-	// them and no handler has received them. No other batch is applied meanwhile. nil is
-	// nothing.
+	// BeforeApply may correct a batch; Observe receives its changes when the cache holds them and
+	// no handler has received them. No other batch is applied meanwhile. nil is nothing.
 	BeforeApply func(*delta.Batch[T])
 	Observe     func([]change.Change[T])
 	// Metrics is called for each batch; nil is nothing.
@@ -65,19 +65,18 @@ type Options[T any] struct {
 	// returns the error.
 	StopGrace time.Duration
 	OnStuck   func(error)
-	// OnNamespaces is called with the namespaces after a change of them. It must not call
-	// the collection, except Rename.
+	// OnNamespaces is called with the namespaces after a change of them. It must not call the
+	// collection, except Rename.
 	OnNamespaces func([]string)
-	// OnSynced is called when the first complete list is applied, OnIndexErrors with the
-	// failures of index functions, OnUndecodable with the objects whose states cannot be decoded
-	// any more, OnNotRun with the error of a reflector that did not run. They may call the
-	// collection.
+	// OnSynced is called when the first complete list is applied, OnIndexErrors with the failures
+	// of index functions, OnUndecodable with the objects whose states cannot be decoded any more,
+	// OnNotRun with the error of a reflector that did not run. They may call the collection.
 	OnSynced      func()
 	OnIndexErrors func([]store.IndexError)
 	OnUndecodable func([]delta.Unusable)
 	OnNotRun      func(error)
-	// AfterDecoding counts the objects that were searched for common parts after decoding;
-	// nil counts none.
+	// AfterDecoding counts the objects that were searched for common parts after decoding; nil
+	// counts none.
 	AfterDecoding func() source.SharerStats
 }
 
@@ -89,19 +88,15 @@ type Metrics interface {
 	Reached(queued int, version string)
 }
 
-// Part has the source and the options of the reflector of one namespace. The collection sets
-// the fields Name, Partition, Known, Compare, OnChange and Share of Reflector.
+// Part has the source and the options of the reflector of one namespace. The collection sets the
+// fields Name, Partition, Known, Compare, OnChange and Share of Reflector.
 type Part[T any] struct {
 	Source    source.Source[T]
 	Reflector reflector.Options[T]
 }
 
-const defaultStopGrace = 10 * time.Second
-
 func (o Options[T]) withDefaults() Options[T] {
-	if o.StopGrace == 0 {
-		o.StopGrace = defaultStopGrace
-	}
+	o.StopGrace = cmp.Or(o.StopGrace, 10*time.Second)
 	if o.Compare == nil {
 		o.Compare = delta.CompareDecimal
 	}

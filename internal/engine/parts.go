@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -12,30 +11,32 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/internal/engine/reflector"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/source"
 )
 
 // parts are the namespaces of a collection, or the one part for everything.
 type parts[T any] struct {
-	// changeMu is held while namespaces or the scope of the type change, which may wait for
-	// a reflector. It comes before every other lock of the collection.
+	*shared[T]
+	late     *lateSharing[T]
+	recorder recorder[T]
+
+	// changeMu is held while namespaces or the scope of the type change, which may wait for a
+	// reflector. It comes before every other lock of the collection.
 	changeMu Lock
 	setAside []string // the default namespaces, while the type has none; guarded by changeMu
 
-	mu          sync.Mutex      // guards the rest
-	list        []*part[T]      // by namespace; not written once it stands here
-	running     context.Context // that of Run; nil before
-	ending      bool            // no part is started any more, nor the resync timer
-	resyncs     bool            // the resync timer is needed
-	resyncTimer bool            // the resync timer was started
-	removed     removed
-	group       sync.WaitGroup // goroutines that Run waits for; Go is called under mu
+	transformMu Lock          // held while the transform runs; no other lock is taken under it
+	transformed atomic.Uint64 // odd while the transform runs
+
+	mu      sync.Mutex // guards the rest
+	list    []*part[T] // by namespace; not written once it stands here
+	begun   bool       // Run has started the parts
+	removed removed
 }
 
-// removed keeps the counters of removed parts, so that no counter of the collection goes
-// back.
+// removed keeps the counters of removed parts, so that no counter of the collection goes back.
 type removed struct {
 	health.Watch
 	decoding source.DecodingStats
@@ -55,24 +56,7 @@ type part[T any] struct {
 // runningPart is replaced when a reflector takes the place of one that panicked.
 type runningPart[T any] struct {
 	reflector *reflector.Reflector[T]
-	decoding  decodingSource // nil if the source does not say
-	received  countingSource // nil if the source does not say
-	of        resourceSource // nil if the source does not say
-}
-
-// resourceSource is a source that knows which resource it reads at present.
-type resourceSource interface {
-	Resource() source.Resource
-}
-
-// decodingSource is a source that counts the objects that it has decoded.
-type decodingSource interface {
-	DecodingStats() source.DecodingStats
-}
-
-// countingSource is a source that counts the bytes that it receives.
-type countingSource interface {
-	BytesReceived() uint64
+	source    source.Source[T] // asked for what it knows, by methods that it may have
 }
 
 func newPart[T any](namespace string) *part[T] {
@@ -105,8 +89,8 @@ func Prefix(namespace string) string {
 func (p *part[T]) health() health.Watch {
 	if running := p.running.Load(); running != nil {
 		h := running.reflector.Health()
-		if running.received != nil {
-			h.Bytes = running.received.BytesReceived()
+		if counting, ok := running.source.(interface{ BytesReceived() uint64 }); ok {
+			h.Bytes = counting.BytesReceived()
 		}
 		return h
 	}
@@ -114,36 +98,44 @@ func (p *part[T]) health() health.Watch {
 }
 
 func (p *part[T]) decoded() source.DecodingStats {
-	if running := p.running.Load(); running != nil && running.decoding != nil {
-		return running.decoding.DecodingStats()
+	if running := p.running.Load(); running != nil {
+		if counting, ok := running.source.(interface{ DecodingStats() source.DecodingStats }); ok {
+			return counting.DecodingStats()
+		}
 	}
 	return source.DecodingStats{}
 }
 
-// SuspectWatch has the part that holds a key begin its watch anew, as Reflector.SuspectWatch says.
-func (c *Collection[T]) SuspectWatch(key, version, uid string) {
-	for _, p := range c.parts.present() {
-		if running := p.running.Load(); running != nil && strings.HasPrefix(key, p.prefix) {
-			running.reflector.SuspectWatch(key, version, uid)
-		}
+// SuspectWatch is Reflector.SuspectWatch of the part that holds a key.
+func (p *parts[T]) SuspectWatch(key, version, uid string) {
+	if r := p.reflectorOf(key); r != nil {
+		r.SuspectWatch(key, version, uid)
 	}
 }
 
-// CatchUp has the part that holds a key list up to a version, as Reflector.CatchUp says.
-func (c *Collection[T]) CatchUp(key, version string) {
-	for _, p := range c.parts.present() {
-		if running := p.running.Load(); running != nil && strings.HasPrefix(key, p.prefix) {
-			running.reflector.CatchUp(version)
+// CatchUp is Reflector.CatchUp of the part that holds a key.
+func (p *parts[T]) CatchUp(key, version string) {
+	if r := p.reflectorOf(key); r != nil {
+		r.CatchUp(version)
+	}
+}
+
+// reflectorOf returns the reflector of the part that holds a key; nil if none runs.
+func (p *parts[T]) reflectorOf(key string) *reflector.Reflector[T] {
+	for _, one := range p.present() {
+		if running := one.running.Load(); running != nil && strings.HasPrefix(key, one.prefix) {
+			return running.reflector
 		}
 	}
+	return nil
 }
 
 // WatchOf describes the list and watch that brings the objects of a namespace. It is zero if none
 // does.
-func (c *Collection[T]) WatchOf(namespace string) (w health.Watch) {
-	for _, p := range c.parts.present() {
-		if p.namespace == namespace || p.namespace == "" {
-			return p.health()
+func (p *parts[T]) WatchOf(namespace string) (w health.Watch) {
+	for _, one := range p.present() {
+		if one.namespace == namespace || one.namespace == "" {
+			return one.health()
 		}
 	}
 	return w
@@ -156,147 +148,115 @@ func (p *parts[T]) present() []*part[T] {
 	return p.list
 }
 
-// ReadVersion returns the version up to which the first part has read everything. The cache
-// may be behind it.
-func (c *Collection[T]) ReadVersion() string { return c.parts.present()[0].health().Version }
+// ReadVersion returns the version up to which the first part has read everything. The cache may be
+// behind it.
+func (p *parts[T]) ReadVersion() string { return p.present()[0].health().Version }
 
-// Resource returns the resource as the source of the first part knows it; ok is false if that
-// does not run, or does not say.
-func (c *Collection[T]) Resource() (r source.Resource, ok bool) {
-	running := c.parts.present()[0].running.Load()
-	if running == nil || running.of == nil {
-		return r, false
+// Resource returns the resource as the source of the first part knows it; ok is false if that does
+// not run, or does not say.
+func (p *parts[T]) Resource() (r source.Resource, ok bool) {
+	if running := p.present()[0].running.Load(); running != nil {
+		if named, ok := running.source.(interface{ Resource() source.Resource }); ok {
+			return named.Resource(), true
+		}
 	}
-	return running.of.Resource(), true
+	return r, false
 }
 
-// end waits for the reflectors, the resync timer and Options.Background.
-func (p *parts[T]) end() {
-	p.mu.Lock()
-	p.ending = true
-	p.mu.Unlock()
-	p.group.Wait()
-}
-
-func (c *Collection[T]) startParts(ctx context.Context) {
-	p := &c.parts
-	if c.o.Resync.Period != nil {
-		c.resyncPeriod = c.o.Resync.Period()
-	}
-	if c.o.Share != nil {
-		c.late.share = c.o.Share()
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.running = ctx
-	p.resyncs = p.resyncs || c.resyncPeriod > 0
-	for _, part := range p.list {
-		c.startPartLocked(part)
-	}
-	c.startResyncTimerLocked()
-	if c.late.share != nil {
-		c.start(ctx, "sharing", c.shareLate)
-	}
-	for _, f := range c.o.Background {
-		c.start(ctx, "background", f)
-	}
-}
-
-// start starts a goroutine that Run waits for. Code of the user may run in it: if that calls
-// runtime.Goexit, the collection ends in order. The caller holds parts.mu, or is such a goroutine.
-func (c *Collection[T]) start(ctx context.Context, does string, f func(context.Context)) {
-	c.parts.group.Go(func() {
-		c.label(ctx, does)
-		returned := false
-		defer func() {
-			if !returned { // a panic ends the process
-				c.endByGoexit()
-			}
-		}()
-		f(ctx)
-		returned = true
+// InState reports whether the list and watch of a namespace is in one of some states.
+func (p *parts[T]) InState(match func(health.State) bool) bool {
+	return slices.ContainsFunc(p.present(), func(one *part[T]) bool {
+		return match(one.health().State)
 	})
 }
 
-// startPartLocked runs the reflector of a part until Run ends or the part is removed.
-func (c *Collection[T]) startPartLocked(p *part[T]) {
-	ctx, stop := context.WithCancel(c.parts.running)
-	p.ctx, p.stop = ctx, stop
-	c.start(ctx, "reflector", func(ctx context.Context) {
-		defer close(p.ended)
+// begin starts the parts.
+func (p *parts[T]) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.begun = true
+	for _, one := range p.list {
+		p.startLocked(one)
+	}
+}
+
+// startLocked runs the reflector of a part until Run ends or the part is removed.
+func (p *parts[T]) startLocked(one *part[T]) {
+	ctx, stop := context.WithCancel(p.goroutines.context())
+	one.ctx, one.stop = ctx, stop
+	started := p.goroutines.start("reflector", func(context.Context) {
+		defer close(one.ended)
 		defer stop()
-		c.o.Supervise(ctx, func(ctx context.Context) {
-			renewed, end := c.renew(ctx, p)
+		p.o.Supervise(ctx, func(ctx context.Context) {
+			renewed, end := p.renew(ctx, one)
 			defer end()
 			if err := renewed.Run(ctx); err != nil {
-				c.o.OnNotRun(err)
+				p.o.OnNotRun(err)
 			}
 		})
 	})
-}
-
-// label sets the labels of the goroutine in profiles.
-func (c *Collection[T]) label(ctx context.Context, does string) {
-	labels := pprof.Labels("informer", c.Name(), "does", does)
-	pprof.SetGoroutineLabels(pprof.WithLabels(ctx, labels))
+	if !started {
+		close(one.ended)
+	}
 }
 
 // renew makes a new reflector for a part. end is called when it has run.
-func (c *Collection[T]) renew(
-	ctx context.Context, p *part[T],
+func (p *parts[T]) renew(
+	ctx context.Context, one *part[T],
 ) (made *reflector.Reflector[T], end func()) {
-	from := c.o.Part(ctx, p.namespace, c.scopeOf(p.namespace))
+	from := p.o.Part(ctx, one.namespace, p.scopeOf(one.namespace))
 	o := from.Reflector
-	o.Name, o.Partition, o.Known, o.Compare = c.Name(), p.prefix, c.cached, c.o.Compare
-	o.Newest = func() (key, version, uid string) { return c.newest(p.prefix) }
-	o.OnChange, o.Share, o.Slots = c.progress.wake, c.late.share, c.o.Slots
-	o.Transform = c.oneByOne(ctx, o.Transform)
-	o.Beside, o.Resumes = c.followsScope(from.Source), p.running.Load() != nil && c.progress.listed(p.prefix)
-	o.Go = func(f func()) { c.start(ctx, "slots", func(context.Context) { f() }) }
-	src, end := c.record(p, from.Source, &o)
-	running := &runningPart[T]{reflector: reflector.New(c.followsScope(src), c.queue, o)}
-	running.decoding, _ = from.Source.(decodingSource)
-	running.received, _ = from.Source.(countingSource)
-	running.of, _ = from.Source.(resourceSource)
-	p.running.Store(running)
-	return running.reflector, end
+	o.Name, o.Partition, o.Known, o.Compare = p.Name(), one.prefix, p.cached, p.o.Compare
+	o.Newest = func() (key, version, uid string) { return p.newest(one.prefix) }
+	o.OnChange, o.Share, o.Slots = p.progress.wake, p.late.share, p.o.Slots
+	o.Transform = p.oneByOne(ctx, o.Transform)
+	o.Beside = p.followsScope(from.Source)
+	o.Resumes = one.running.Load() != nil && p.progress.listed(one.prefix)
+	o.Go = func(f func()) {
+		p.goroutines.startAnother(ctx, "slots", func(context.Context) { f() })
+	}
+	src, end := p.recorder.record(one, from.Source, &o)
+	made = reflector.New(p.followsScope(src), p.queue, o)
+	one.running.Store(&runningPart[T]{made, from.Source})
+	return made, end
 }
 
-// oneByOne returns a transform that is called for one object of the collection at a time: namespaces
-// and slots that come have goroutines of their own.
-func (c *Collection[T]) oneByOne(ctx context.Context, transform func(T) (T, error)) func(T) (T, error) {
+// oneByOne returns a transform that is called for one object of the collection at a time:
+// namespaces and slots that come have goroutines of their own.
+func (p *parts[T]) oneByOne(ctx context.Context, transform func(T) (T, error)) func(T) (T, error) {
 	if transform == nil {
 		return nil
 	}
 	return func(obj T) (T, error) {
 		select {
-		case c.transformMu <- struct{}{}:
+		case p.transformMu <- struct{}{}:
 		case <-ctx.Done(): // the one that runs may wait for the end of this part
 			return obj, context.Cause(ctx)
 		}
-		defer c.transformMu.Unlock()
-		c.transformed.Add(1)
-		defer c.transformed.Add(1)
+		defer p.transformMu.Unlock()
+		p.transformed.Add(1)
+		defer p.transformed.Add(1)
 		return transform(obj)
 	}
 }
 
 // cached returns the object of a key as changes are compared with it.
-func (c *Collection[T]) cached(key string) (obj T, version, uid string, ok bool) {
-	if obj, ok = c.o.Known(c.store.Snapshot()).Get(key); ok && !c.o.Untrusted() {
-		version, uid = c.o.Describe(obj)
+func (p *parts[T]) cached(key string) (obj T, version, uid string, ok bool) {
+	if obj, ok = p.o.Known(p.store.Snapshot()).Get(key); ok && !p.o.Untrusted() {
+		version, uid = p.o.Describe(obj)
 	}
 	return obj, version, uid, ok
 }
 
-// newest returns the object of a partition that has changed last, "" for none. It goes through all of them.
-func (c *Collection[T]) newest(partition string) (key, version, uid string) {
-	if c.o.Untrusted() {
+// newest returns the object of a partition that has changed last, "" for none. It goes through all
+// of them.
+func (p *parts[T]) newest(partition string) (key, version, uid string) {
+	if p.o.Untrusted() {
 		return "", "", ""
 	}
-	for k, obj := range c.o.Known(c.store.Snapshot()).Prefix(partition) {
-		v, u := c.o.Describe(obj)
-		order, ok := c.o.Compare(v, version)
+	for k, obj := range p.o.Known(p.store.Snapshot()).Prefix(partition) {
+		v, u := p.o.Describe(obj)
+		order, ok := p.o.Compare(v, version)
 		if version == "" || ok && order > 0 {
 			key, version, uid = k, v, u
 		}
@@ -304,123 +264,72 @@ func (c *Collection[T]) newest(partition string) (key, version, uid string) {
 	return strings.Clone(key), version, uid
 }
 
-// Namespaces returns those of the collection; none means all.
-func (c *Collection[T]) Namespaces() []string { return namespacesOf(c.parts.present()) }
+// merged is a token of the queue. It is closed when everything before it is applied.
+type merged chan struct{}
 
-func namespacesOf[T any](parts []*part[T]) []string {
-	var names []string
-	for _, p := range parts {
-		if p.namespace != "" {
-			names = append(names, p.namespace)
+// Merge returns when the objects of slots that have come into Options.Slots are cached: each part
+// that was listed lists the slots that it lacks. The first list of a part has them in any case, and
+// a collection that stops meanwhile needs none. A Holding calls it.
+func (p *parts[T]) Merge(ctx context.Context, slots slot.Set) error {
+	running, list := p.goroutines.context(), p.present()
+	if running == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(running, func() { cancel(ErrStopped) })()
+	results := make(chan error, len(list))
+	for _, one := range list {
+		go func() { results <- one.merge(ctx, slots) }()
+	}
+	var err error
+	for range list {
+		err = errors.Join(err, <-results)
+	}
+	applied := make(merged)
+	if err == nil && p.queue.Resync(applied) == nil {
+		select {
+		case <-applied:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
 		}
 	}
-	return names
+	if err == nil || running.Err() != nil {
+		return nil
+	}
+	return fmt.Errorf("informer %s: %w", p.Name(), err)
 }
 
-// AddNamespace adds a namespace; one that is there changes nothing. Errors:
-// ErrAllNamespaces, ErrClusterScoped, ErrStopped, ErrReleased.
-func (c *Collection[T]) AddNamespace(namespace string) error {
-	c.parts.changeMu.Lock()
-	defer c.parts.changeMu.Unlock()
-	present := c.parts.present()
-	at, found, err := c.find(present, namespace)
-	if err != nil || found {
-		return err
+// merge waits until the queue has the part's objects of slots, or the part has been removed.
+func (p *part[T]) merge(ctx context.Context, slots slot.Set) error {
+	for running := p.running.Load(); running != nil; {
+		err := running.reflector.Merge(ctx, slots)
+		if p.ctx.Err() != nil {
+			return nil
+		}
+		now := p.running.Load()
+		if err != nil || now == running {
+			return err
+		}
+		running = now // it has taken the place of one that has panicked
 	}
-	p := newPart[T](namespace)
-	c.applyMu.Lock()
-	defer c.applyMu.Unlock()
-	c.parts.mu.Lock()
-	defer c.parts.mu.Unlock()
-	if err := c.Over(); err != nil {
-		return err
-	}
-	if err := c.queue.AddPartition(p.prefix); err != nil {
-		return ofQueue(err)
-	}
-	c.progress.add(p.prefix)
-	c.parts.list = slices.Insert(slices.Clone(present), at, p)
-	if c.parts.running != nil {
-		c.startPartLocked(p)
-	}
-	c.namespacesChangedLocked()
 	return nil
 }
 
-// RemoveNamespace removes a namespace; one that is not there changes nothing. The collection is in sync
-// again when its objects have left the cache. The reflector
-// has ended before its partition is removed from the queue, so that the partition of a
-// namespace that is added at once is another one. Errors: those of AddNamespace, and
-// ErrLastNamespace.
-func (c *Collection[T]) RemoveNamespace(namespace string) error {
-	c.parts.changeMu.Lock()
-	defer c.parts.changeMu.Unlock()
-	present := c.parts.present()
-	at, found, err := c.find(present, namespace)
-	if err != nil || !found {
-		return err
+// Leave removes the objects of slots that have gone from Options.Slots. Handlers receive deletes
+// that are marked as moved. An error is the one of the context, while the queue is full. A Holding
+// calls it.
+func (p *parts[T]) Leave(ctx context.Context, slots slot.Set) error {
+	for _, one := range p.present() {
+		if running := one.running.Load(); running != nil {
+			if err := running.reflector.Leave(ctx, slots); err != nil {
+				return fmt.Errorf("informer %s: %w", p.Name(), err)
+			}
+		}
 	}
-	if len(present) == 1 {
-		return fmt.Errorf("namespace %q: %w", namespace, ErrLastNamespace)
-	}
-	if err := c.dropPart(present, at); err != nil {
-		return err
-	}
-	c.endPart(present[at])
-	c.applyMu.Lock()
-	c.progress.leave(present[at].prefix)
-	c.applyMu.Unlock()
-	return ofQueue(c.queue.RemovePartition(present[at].prefix))
-}
-
-func (c *Collection[T]) dropPart(present []*part[T], at int) error {
-	c.parts.mu.Lock()
-	defer c.parts.mu.Unlock()
-	if err := c.Over(); err != nil {
-		return err
-	}
-	c.parts.list = slices.Delete(slices.Clone(present), at, at+1)
-	c.namespacesChangedLocked()
-	return nil
-}
-
-// endPart stops a part that the collection no longer has, and keeps its counters.
-func (c *Collection[T]) endPart(p *part[T]) {
-	if p.stop != nil {
-		p.stop()
-		<-p.ended
-	}
-	last, decoded := p.health(), p.decoded()
-	c.parts.mu.Lock()
-	defer c.parts.mu.Unlock()
-	c.parts.removed.AddCounters(last)
-	c.parts.removed.decoding.Add(decoded)
-}
-
-// ofQueue translates the errors of a queue that Run has closed.
-func ofQueue(err error) error {
-	if errors.Is(err, delta.ErrClosed) {
-		return ErrStopped
-	}
-	return err
-}
-
-// find looks for a namespace in a collection whose namespaces can be changed.
-func (c *Collection[T]) find(present []*part[T], namespace string) (at int, found bool, err error) {
-	switch {
-	case c.scopeOf(present[0].namespace) == source.ScopeCluster:
-		return 0, false, fmt.Errorf("namespace %q: %w", namespace, ErrClusterScoped)
-	case len(c.o.Namespaces) == 0:
-		return 0, false, fmt.Errorf("namespace %q: %w", namespace, ErrAllNamespaces)
-	}
-	at, found = slices.BinarySearchFunc(present, namespace, func(p *part[T], namespace string) int {
-		return strings.Compare(p.namespace, namespace)
+	key := p.o.Slots.Key()
+	p.queue.Leave(func(objectKey, uid string) bool { //nolint:errcheck // a closed queue is empty
+		return slots.Has(key.Of(uid, slot.NamespaceOf(objectKey)))
 	})
-	return at, found, nil
-}
-
-func (c *Collection[T]) namespacesChangedLocked() {
-	if c.o.OnNamespaces != nil {
-		c.o.OnNamespaces(namespacesOf(c.parts.list))
-	}
+	return nil
 }

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/engine/delta"
 )
 
-// progress knows which version each partition of a collection has reached, and wakes the waits
-// for more.
+// progress knows which version each partition of a collection has reached, and wakes the waits for
+// more.
 //
 // A removed partition stays until the processor has deleted its objects. If it is added again
-// before that, there are two of its name. Batches then mean the first one: they come in the
-// order of the partitions' lives. Questions mean the last one, which does not leave.
+// before that, there are two of its name. Batches then mean the first one: they come in the order
+// of the partitions' lives. Questions mean the last one, which does not leave.
 type progress struct {
 	mu         sync.Mutex       // guards the rest
 	partitions []partitionState // never empty; not written once it stands here
@@ -45,9 +45,9 @@ func (p *progress) leave(partition string) {
 	}
 }
 
-// after returns the partitions as they are once a batch is applied, and the version that the
-// whole cache then reflects: the oldest of theirs. Only the processor calls it, and then
-// reached; no partition may be added in between.
+// after returns the partitions as they are once a batch is applied, and the version that the whole
+// cache then reflects: the oldest of theirs. Only the processor calls it, and then reached; no
+// partition may be added in between.
 func (p *progress) after(
 	removed []string, replaced bool, marks []delta.Mark,
 ) (partitions []partitionState, oldest string) {
@@ -69,9 +69,7 @@ func (p *progress) after(
 }
 
 func indexOf(partitions []partitionState, partition string) int {
-	return slices.IndexFunc(partitions, func(s partitionState) bool {
-		return s.partition == partition
-	})
+	return slices.IndexFunc(partitions, func(s partitionState) bool { return s.partition == partition })
 }
 
 // presentIn returns the index of the partition of a name that does not leave.
@@ -122,7 +120,9 @@ func (p *progress) listed(partition string) bool {
 func (p *progress) complete() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !slices.ContainsFunc(p.partitions, func(s partitionState) bool { return !s.listed || s.leaves })
+	return !slices.ContainsFunc(p.partitions, func(s partitionState) bool {
+		return !s.listed || s.leaves
+	})
 }
 
 // wake wakes all waits.
@@ -149,8 +149,7 @@ func (p *progress) of(prefix string) (s partitionState, ok bool) {
 	return p.partitions[i], true
 }
 
-// await calls done after every change until it returns true, or an error of its
-// own, or ctx ends.
+// await calls done after every change until it returns true, or an error of its own, or ctx ends.
 func (p *progress) await(ctx context.Context, done func() (bool, error)) error {
 	for {
 		p.mu.Lock()

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/engine/delta"
 )
 
 // progressAt returns a progress whose partitions, a, b and so on, have been listed at

@@ -1,14 +1,15 @@
 package engine
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/fanout"
-	"github.com/tidings-go/tidings/internal/reflector"
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
+	"github.com/tidings-go/tidings/internal/engine/reflector"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -17,16 +18,11 @@ import (
 type recording struct {
 	informer func() string             // its present name
 	ring     atomic.Pointer[tape.Ring] // nil without a recorder
-	begin    sync.Once                 // starts the goroutine of reportEvents
 	rewound  chan struct{}             // one token: the versions of the server went back
 }
 
-func newRecording(informer func() string) *recording {
-	return &recording{informer: informer, rewound: make(chan struct{}, 1)}
-}
-
-// rewind leaves the report of a server that went back to the goroutine of reportEvents, because
-// a report takes as long as the recording that is written.
+// rewind leaves the report of a server that went back to the goroutine of reportEvents, because a
+// report takes as long as the recording that is written.
 func (r *recording) rewind() {
 	select {
 	case r.rewound <- struct{}{}:
@@ -53,12 +49,14 @@ func (r *recording) onPanic(next func(fanout.Panic)) func(fanout.Panic) {
 	}
 }
 
-// ReportPanic reports a handler's panic that the log does not see, because the façade recovers
-// from it.
-func (c *Collection[T]) ReportPanic() { c.recording.event(tape.ReasonPanic) }
+// recorder records the reads of the parts.
+type recorder[T any] struct {
+	*subscriptions[T]
+	begun sync.Once // the goroutine of reportEvents was started
+}
 
 // record returns the source of a part, recorded if the options have a recorder. end ends that.
-func (c *Collection[T]) record(
+func (r *recorder[T]) record(
 	p *part[T], src source.Source[T], o *reflector.Options[T],
 ) (recorded source.Source[T], end func()) {
 	end = func() {}
@@ -66,15 +64,15 @@ func (c *Collection[T]) record(
 		return src, end
 	}
 	ring := o.Recorder.Ring()
-	c.recording.ring.Store(ring)
-	o.OnRewind = c.recording.rewind
-	c.recording.begin.Do(c.reportEvents)
-	return source.Record(src, ring, c.Name(), func() tape.Base { return c.base(p) })
+	r.recording.ring.Store(ring)
+	o.OnRewind = r.recording.rewind
+	r.begun.Do(func() { r.goroutines.start("recorder", r.reportEvents) })
+	return source.Record(src, ring, r.Name(), func() tape.Base { return r.base(p) })
 }
 
 // base returns the cached objects of a part.
-func (c *Collection[T]) base(p *part[T]) tape.Base {
-	snapshot, describe := c.store.Snapshot(), c.o.Describe
+func (r *recorder[T]) base(p *part[T]) tape.Base {
+	snapshot, describe := r.store.Snapshot(), r.o.Describe
 	return tape.Base{
 		Version: p.health().Version,
 		Objects: func(yield func(tape.Object) bool) {
@@ -91,39 +89,29 @@ func (c *Collection[T]) base(p *part[T]) tape.Base {
 // stuckInterval is the period of the search of recorded informers for stuck handlers.
 const stuckInterval = 5 * time.Second
 
-// reportEvents starts the goroutine that reports handlers that become stuck, and servers that went
-// back, until Run ends. Run waits for the report that it is making.
-func (c *Collection[T]) reportEvents() {
-	c.parts.mu.Lock()
-	ctx := c.parts.running
-	c.parts.mu.Unlock()
-	c.parts.group.Go(func() { // its caller is in the group
-		c.label(ctx, "recorder")
-		tick := time.NewTicker(stuckInterval)
-		defer tick.Stop()
-		for stuck := 0; ; {
-			select {
-			case <-ctx.Done():
-				return
-			case <-c.recording.rewound:
-				c.recording.event(tape.ReasonRewind)
-				continue
-			case <-tick.C:
-			}
-			before := stuck
-			if stuck = c.stuckHandlers(); stuck > before {
-				c.recording.event(tape.ReasonStuck)
+// reportEvents reports handlers that become stuck, and servers that went back, until Run ends. Run
+// waits for the report that it is making.
+func (r *recorder[T]) reportEvents(ctx context.Context) {
+	tick := time.NewTicker(stuckInterval)
+	defer tick.Stop()
+	for stuck := 0; ; {
+		select {
+		case <-ctx.Done():
+			return
+		case <-r.recording.rewound:
+			r.recording.event(tape.ReasonRewind)
+			continue
+		case <-tick.C:
+		}
+		before := stuck
+		stuck = 0
+		for _, s := range r.log.Subscriptions() {
+			if HandlerHealth(s).State == health.HandlerStuck {
+				stuck++
 			}
 		}
-	})
-}
-
-// stuckHandlers returns the number of stuck handlers.
-func (c *Collection[T]) stuckHandlers() (stuck int) {
-	for _, s := range c.log.Subscriptions() {
-		if HandlerHealth(s).State == health.HandlerStuck {
-			stuck++
+		if stuck > before {
+			r.recording.event(tape.ReasonStuck)
 		}
 	}
-	return stuck
 }

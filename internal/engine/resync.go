@@ -2,16 +2,17 @@ package engine
 
 import (
 	"context"
+	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/fanout"
+	"github.com/tidings-go/tidings/internal/engine/fanout"
 )
 
-// ResyncRule replaces the rule by which handlers with a ResyncPeriod are resynced: a
-// façade decides itself, once per period, which handlers are due.
+// ResyncRule replaces the rule by which handlers with a ResyncPeriod are resynced: a façade decides
+// itself, once per period, which handlers are due.
 type ResyncRule struct {
-	// Period is called once, when the collection runs. The timer starts anew with every
-	// complete list that is applied; 0 is no timer.
+	// Period is called once, when the collection runs. The timer starts anew with every complete
+	// list that is applied; 0 is no timer.
 	Period func() time.Duration
 	// Due returns a token, which goes through the queue.
 	Due func(now time.Time) any
@@ -20,28 +21,30 @@ type ResyncRule struct {
 	Apply func(token any)
 }
 
-// needResyncTimer starts the timer as soon as the collection runs. It runs until the
-// collection stops, even if the handlers that asked for resyncs are removed.
-func (c *Collection[T]) needResyncTimer() {
-	c.parts.mu.Lock()
-	defer c.parts.mu.Unlock()
-	c.parts.resyncs = true
-	c.startResyncTimerLocked()
+// resyncs puts the resyncs of handlers into the queue, when they are due. The timer runs from the
+// first handler that asks for resyncs until the collection stops, even if these handlers are
+// removed.
+type resyncs[T any] struct {
+	*shared[T]
+	listed chan struct{} // one token: a complete list was applied
+	period time.Duration // of Options.Resync; written before the timer starts
+
+	mu      sync.Mutex // guards the rest
+	needed  bool       // a handler has asked for resyncs, or the rule has a period
+	started bool       // the timer runs
 }
 
-// startResyncTimerLocked starts the timer if it is needed and the collection runs.
-func (c *Collection[T]) startResyncTimerLocked() {
-	p := &c.parts
-	if !p.resyncs || p.resyncTimer || p.ending || p.running == nil {
-		return
+// start starts the timer if it is needed, now or by an earlier call, and the collection runs.
+func (r *resyncs[T]) start(needed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.needed = r.needed || needed; r.needed && !r.started {
+		r.started = r.goroutines.start("resyncs", r.keepTime)
 	}
-	p.resyncTimer = true
-	ctx := p.running
-	c.start(ctx, "resyncs", c.keepResyncTime)
 }
 
-// keepResyncTime puts the resyncs of the handlers that are due into the queue.
-func (c *Collection[T]) keepResyncTime(ctx context.Context) {
+// keepTime puts the resyncs of the handlers that are due into the queue.
+func (r *resyncs[T]) keepTime(ctx context.Context) {
 	next := time.NewTimer(0)
 	defer next.Stop()
 	rule := time.NewTimer(time.Hour)
@@ -49,7 +52,7 @@ func (c *Collection[T]) keepResyncTime(ctx context.Context) {
 	defer rule.Stop()
 	for {
 		var due <-chan time.Time
-		if at, ok := c.log.NextResync(); ok {
+		if at, ok := r.log.NextResync(); ok {
 			next.Reset(time.Until(at))
 			due = next.C
 		}
@@ -57,20 +60,20 @@ func (c *Collection[T]) keepResyncTime(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-c.log.ResyncChanged():
+		case <-r.log.ResyncChanged():
 		case <-due:
-			for _, subscription := range c.log.DueForResync(time.Now()) {
-				if err = c.queue.Resync(subscription); err != nil {
+			for _, subscription := range r.log.DueForResync(time.Now()) {
+				if err = r.queue.Resync(subscription); err != nil {
 					break
 				}
 			}
-		case <-c.listed:
-			if c.resyncPeriod > 0 {
-				rule.Reset(c.resyncPeriod)
+		case <-r.listed:
+			if r.period > 0 {
+				rule.Reset(r.period)
 			}
 		case <-rule.C:
-			rule.Reset(c.resyncPeriod)
-			err = c.queue.Resync(c.o.Resync.Due(time.Now()))
+			rule.Reset(r.period)
+			err = r.queue.Resync(r.o.Resync.Due(time.Now()))
 		}
 		if err != nil {
 			return // the queue is closed
@@ -91,6 +94,6 @@ func (c *Collection[T]) resync(token any) {
 }
 
 // Replay replays the cache to a handler. It is for ResyncRule.Apply.
-func (c *Collection[T]) Replay(subscription *fanout.Subscription[T]) {
-	c.log.Replay(subscription, c.store.Snapshot().Cursor().Next)
+func (s *subscriptions[T]) Replay(subscription *fanout.Subscription[T]) {
+	s.log.Replay(subscription, s.store.Snapshot().Cursor().Next)
 }

@@ -4,15 +4,16 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/fanout"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
+// view shows the cache. It has no state of its own.
+type view[T any] struct{ *shared[T] }
+
 // Keys yields the keys of the cached objects, in ascending order.
-func (c *Collection[T]) Keys() iter.Seq[string] {
+func (v view[T]) Keys() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for key := range c.store.Snapshot().All() {
+		for key := range v.store.Snapshot().All() {
 			if !yield(key) {
 				return
 			}
@@ -21,14 +22,14 @@ func (c *Collection[T]) Keys() iter.Seq[string] {
 }
 
 // Undecodable returns the version and UID of an object whose present state cannot be decoded.
-func (c *Collection[T]) Undecodable(key string) (version, uid string, ok bool) {
-	state, ok := c.queue.UnusableState(key)
+func (v view[T]) Undecodable(key string) (version, uid string, ok bool) {
+	state, ok := v.queue.UnusableState(key)
 	return state.Version, state.UID, ok
 }
 
 // Object returns a cached object.
-func (c *Collection[T]) Object(key string) (any, bool) {
-	obj, ok := c.store.Get(key)
+func (v view[T]) Object(key string) (any, bool) {
+	obj, ok := v.store.Get(key)
 	return obj, ok
 }
 
@@ -37,8 +38,8 @@ func (c *Collection[T]) Object(key string) (any, bool) {
 const sampledRun = 8
 
 // Sample returns up to n cached objects: rows of neighbours at equal distances.
-func (c *Collection[T]) Sample(n int) (objects []any) {
-	snapshot := c.store.Snapshot()
+func (v view[T]) Sample(n int) (objects []any) {
+	snapshot := v.store.Snapshot()
 	all := snapshot.Len()
 	rows := max(1, min(n, all)/sampledRun)
 	for row := range rows {
@@ -52,8 +53,8 @@ func (c *Collection[T]) Sample(n int) (objects []any) {
 }
 
 // Usage describes the memory of the cache beside its objects.
-func (c *Collection[T]) Usage() inspect.Usage {
-	snapshot := c.store.Snapshot()
+func (v view[T]) Usage() inspect.Usage {
+	snapshot := v.store.Snapshot()
 	memory := snapshot.Memory()
 	usage := inspect.Usage{Objects: snapshot.Len(), KeyBytes: memory.Keys}
 	for i, id := range snapshot.Indexes() {
@@ -63,23 +64,4 @@ func (c *Collection[T]) Usage() inspect.Usage {
 		})
 	}
 	return usage
-}
-
-// Follow calls f for each change from now on, until remove is called. f must return soon.
-func (c *Collection[T]) Follow(name string, f func(inspect.Change)) (remove func(), err error) {
-	deliver := func(n change.Change[T]) {
-		made := inspect.Change{Type: n.Type, Resync: n.Resync, Key: n.Key}
-		if n.Type != change.Added {
-			made.Old = n.Old
-		}
-		if n.Type != change.Deleted {
-			made.New = n.New
-		}
-		f(made)
-	}
-	s, err := c.Subscribe(deliver, true, fanout.SubscriptionOptions{Name: name, IsolatePanics: true})
-	if err != nil {
-		return nil, err
-	}
-	return s.Remove, nil
 }

@@ -63,8 +63,8 @@ func (e Eyes) look(ctx context.Context, factory *tidings.Factory) error {
 		})
 	}
 	if e.Pages {
-		pages, err := debug.New(debug.Options{Factories: []*tidings.Factory{factory}})
-		if err != nil {
+		pages := debug.New(debug.Options{})
+		if err := pages.Add(factory); err != nil {
 			return err
 		}
 		context.AfterFunc(ctx, pages.Close)

@@ -15,7 +15,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/feed"
 	"github.com/tidings-go/tidings/bench/internal/objects"
-	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
 )
 
 // Native is Tidings by its own API.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tidings-go/tidings/internal/gen/cacheforward/forward"
+	"github.com/tidings-go/tidings/internal/tool/gen/cacheforward/forward"
 )
 
 // twins are our packages and client-go's of the same name.

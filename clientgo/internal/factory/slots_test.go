@@ -19,8 +19,8 @@ import (
 	"github.com/tidings-go/tidings/clientgo/informers"
 )
 
-// A watch error handler panics, which does not crash the process. The reflector begins anew, and its list
-// is slow. Slots come meanwhile: Add returns nil at once, without their objects.
+// A watch error handler panics, which does not crash the process. The reflector begins anew, and
+// its list is slow. Slots come meanwhile: Add returns nil at once, without their objects.
 func TestS6_SlotsComeAfterAPanic(t *testing.T) {
 	crash := utilruntime.ReallyCrash
 	utilruntime.ReallyCrash = false

@@ -6,7 +6,7 @@ import (
 
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
 	"github.com/tidings-go/tidings/clientgo/internal/sharedinformer"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/source"
 )
 

@@ -1,7 +1,7 @@
 package listwatch
 
 import (
-	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/engine/delta"
 	"github.com/tidings-go/tidings/source"
 )
 

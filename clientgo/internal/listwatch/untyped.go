@@ -3,7 +3,7 @@ package listwatch
 import (
 	"context"
 
-	"github.com/tidings-go/tidings/internal/tape"
+	"github.com/tidings-go/tidings/internal/engine/tape"
 	"github.com/tidings-go/tidings/source"
 )
 

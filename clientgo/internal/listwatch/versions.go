@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
-	"github.com/tidings-go/tidings/internal/delta"
+	"github.com/tidings-go/tidings/internal/engine/delta"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -51,8 +51,8 @@ func (v *Versions) distrust() { v.distrusted.Store(true) }
 // uniqueAmong is the number of objects of a page that are compared with each other.
 const uniqueAmong = 64
 
-// checkPage ends the trust if a page of a list shows a fake. A source that is not trusted any more may yet
-// turn out to be a fake for certain.
+// checkPage ends the trust if a page of a list shows a fake. A source that is not trusted any more
+// may yet turn out to be a fake for certain.
 func (v *Versions) checkPage(page *source.Page[any]) {
 	if v.IsFake() {
 		return

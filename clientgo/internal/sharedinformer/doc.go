@@ -1,6 +1,6 @@
 // Package sharedinformer is the informer of the drop-ins: [Informer] implements
-// cache.SharedIndexInformer, and [Dedicated] adds one handler to it. An Informer is a façade over an
-// engine.Collection of any, to which it adds the rules of client-go as engine.Options.
+// cache.SharedIndexInformer, and [Dedicated] adds one handler to it. An Informer is a façade over
+// an engine.Collection of any, to which it adds the rules of client-go as engine.Options.
 //
 //	source.Source[any] ──▶ engine.Collection[any] ──▶ registration.deliver ──▶ ResourceEventHandler
 //	                          │            │

@@ -61,8 +61,8 @@ func TestIndexer(t *testing.T) {
 	}
 }
 
-// TestIndexIsAddedWhileTheProgramWrites: an index function that fails for a cached object, as the index is
-// added, is no failure of a write by hand that waits for it.
+// TestIndexIsAddedWhileTheProgramWrites: an index function that fails for a cached object, as the
+// index is added, is no failure of a write by hand that waits for it.
 func TestIndexIsAddedWhileTheProgramWrites(t *testing.T) {
 	handlers := utilruntime.ErrorHandlers
 	defer func() { utilruntime.ErrorHandlers = handlers }()

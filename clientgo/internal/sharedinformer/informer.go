@@ -15,9 +15,9 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
-	"github.com/tidings-go/tidings/internal/dedup"
+	"github.com/tidings-go/tidings/internal/decode/dedup"
 	"github.com/tidings-go/tidings/internal/engine"
-	"github.com/tidings-go/tidings/internal/lograte"
+	"github.com/tidings-go/tidings/internal/see/lograte"
 )
 
 // Informer is a cache.SharedIndexInformer. Make one with [New].

@@ -12,11 +12,11 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tidings-go/tidings/clientgo/internal/listwatch"
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/delta"
 	"github.com/tidings-go/tidings/internal/engine"
-	"github.com/tidings-go/tidings/internal/reflector"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/engine/reflector"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/source"
 	"github.com/tidings-go/tidings/store"
 )

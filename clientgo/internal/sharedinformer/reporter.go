@@ -11,9 +11,9 @@ import (
 const maxReports = 64
 
 // reporter reports errors to utilruntime and to watch error handlers, in order, on a goroutine that
-// ends when no report is pending. A program's error handlers may be slow, or call the informer. client-go's own handler
-// sleeps. In a synctest bubble it sleeps for decades, because it compares the clock of the bubble
-// with that of the process.
+// ends when no report is pending. A program's error handlers may be slow, or call the informer.
+// client-go's own handler sleeps. In a synctest bubble it sleeps for decades, because it compares
+// the clock of the bubble with that of the process.
 type reporter struct {
 	mu      sync.Mutex // guards the rest
 	pending []func()

@@ -11,7 +11,7 @@ import (
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 
-	"github.com/tidings-go/tidings/internal/lograte"
+	"github.com/tidings-go/tidings/internal/see/lograte"
 	"github.com/tidings-go/tidings/store"
 )
 

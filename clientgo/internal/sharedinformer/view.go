@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tidings-go/tidings/internal/change"
-	"github.com/tidings-go/tidings/internal/inspect"
+	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -42,8 +42,8 @@ func (v view) Follow(name string, f func(inspect.Change)) (remove func(), err er
 	})
 }
 
-// resourceOf returns the kind of an example, "" if it may be an object of any kind. The example may be a
-// nil pointer, which has a type alone.
+// resourceOf returns the kind of an example, "" if it may be an object of any kind. The example may
+// be a nil pointer, which has a type alone.
 func resourceOf(example runtime.Object) (of source.Resource) {
 	if example == nil {
 		return of

@@ -15,8 +15,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"github.com/tidings-go/tidings/internal/delta"
-	"github.com/tidings-go/tidings/internal/reflector"
+	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/engine/reflector"
 )
 
 // watchErrorsTo returns a function for the failures of a reflector. It calls the handler where
@@ -41,8 +41,8 @@ func (i *Informer) watchErrorsTo(ctx context.Context,
 	}
 }
 
-// reportUndecodable calls the watch error handler once for each object whose state cannot be decoded
-// any more.
+// reportUndecodable calls the watch error handler once for each object whose state cannot be
+// decoded any more.
 func (i *Informer) reportUndecodable(states []delta.Unusable) {
 	i.mu.Lock()
 	w := i.watchErrors

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// checkCalls asks that the calls of a key do not overlap while their terms are open, and that epochs
-// rise (S1).
+// checkCalls asks that the calls of a key do not overlap while their terms are open, and that
+// epochs rise (S1).
 func (c *checker) checkCalls() {
 	for key, calls := range c.calls {
 		var last *call
@@ -162,8 +162,8 @@ func (c *checker) isDrainedBetween(first, second *call) bool {
 	return true
 }
 
-// checkDelays asks that each change has a call in time (S5). The time does not count in which all workers of the
-// slot's owner are in calls: the server can apply no more writes.
+// checkDelays asks that each change has a call in time (S5). The time does not count in which all
+// workers of the slot's owner are in calls: the server can apply no more writes.
 func (c *checker) checkDelays() {
 	bound := c.Lease + 2*time.Second + c.LongestCall
 	for _, change := range c.Changes {

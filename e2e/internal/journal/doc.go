@@ -16,8 +16,8 @@
 //  1. A term is open from the first answer to a write of its Lease until the fence, 4/5 of the
 //     duration after the last renewal was sent that had an answer before the fence. It may end
 //     earlier by the replica's own doing.
-//  2. S1: the calls of a key do not overlap, as far as their terms are open. Each is for a slot that
-//     its replica serves, and epochs rise.
+//  2. S1: the calls of a key do not overlap, as far as their terms are open. Each is for a slot
+//     that its replica serves, and epochs rise.
 //  3. S2: a call after a hand-over begins with the last write of the calls before it.
 //  4. S3: a write that was given to the client in a closed term is not sent. A write that is
 //     applied after the next owner's first call was on its way when its term ended.

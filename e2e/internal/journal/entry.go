@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // Kind is the kind of an [Entry].
@@ -25,9 +25,9 @@ const (
 	// Renew: a write of the own Lease is sent, with Number. Renewed: it has succeeded.
 	Renew   Kind = "renew"
 	Renewed Kind = "renewed"
-	// Warm: the slots of Epochs, whose values are 0, are to be served later. Serve: the slots of Epochs are
-	// served. Drain: no more calls begin for them. Drained: none
-	// runs, and the slots may be given away. After a drain that is given up, Serve comes again.
+	// Warm: the slots of Epochs, whose values are 0, are to be served later. Serve: the slots of
+	// Epochs are served. Drain: no more calls begin for them. Drained: none runs, and the slots may
+	// be given away. After a drain that is given up, Serve comes again.
 	Warm    Kind = "warm"
 	Serve   Kind = "serve"
 	Drain   Kind = "drain"
@@ -38,7 +38,8 @@ const (
 	Gone   Kind = "gone"
 	Return Kind = "return"
 	// Write: the call with the number Call gives a write to its client, with Number. Sent: the
-	// guard has let it pass. Answer: it has ended, with the Version that was written; 0 without one.
+	// guard has let it pass. Answer: it has ended, with the Version that was written; 0 without
+	// one.
 	Write  Kind = "write"
 	Sent   Kind = "sent"
 	Answer Kind = "answer"
@@ -103,8 +104,8 @@ type Process struct {
 	serving slot.Set
 }
 
-// Fault is a time in which a process cannot do its work. To is 0 if that never ends. With IsHeard its requests
-// reach the server, and their answers are lost.
+// Fault is a time in which a process cannot do its work. To is 0 if that never ends. With IsHeard
+// its requests reach the server, and their answers are lost.
 type Fault struct {
 	Kind     string
 	From, To time.Duration

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/lease"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/lease"
 )
 
 // History has the events of a test, all of which has ended.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 const (
@@ -98,7 +98,8 @@ func (s *story) change(at float64, version uint64) {
 	s.Changes = append(s.Changes, Change{Key: key, Version: version, Sent: seconds(at), Answered: seconds(at)})
 }
 
-// handedOver is a story in which a hands its slots over in the fourth second, and b lives to the end.
+// handedOver is a story in which a hands its slots over in the fourth second, and b lives to the
+// end.
 func handedOver() *story {
 	s := newStory()
 	s.live(s.a, 1, 5)
@@ -123,8 +124,8 @@ func crashed() *story {
 	return s
 }
 
-// heirKilled is a story in which a has drained for c, which is killed in the middle of the fourth second. b
-// serves from a time on.
+// heirKilled is a story in which a has drained for c, which is killed in the middle of the fourth
+// second. b serves from a time on.
 func heirKilled(at float64) *story {
 	s := newStory()
 	s.live(s.a, 1, 5)

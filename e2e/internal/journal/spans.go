@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// HandOver is a change of a slot's owner. Kind is that of the fault of the owner before, "planned" if
-// it has drained, "restart" if it has lost its membership by itself. If it has drained for an heir that
-// suffers a fault, Kind is "heir" and that of the fault.
+// HandOver is a change of a slot's owner. Kind is that of the fault of the owner before, "planned"
+// if it has drained, "restart" if it has lost its membership by itself. If it has drained for an
+// heir that suffers a fault, Kind is "heir" and that of the fault.
 type HandOver struct {
 	Slot     int
 	Kind     string
@@ -19,8 +19,8 @@ type HandOver struct {
 	Took     time.Duration // until the slot was served again
 }
 
-// checkSpans asks that a slot is served by one member at a time, with epochs that rise (S1), and that
-// the time between two of them is explained and bounded (S2, S3, S5).
+// checkSpans asks that a slot is served by one member at a time, with epochs that rise (S1), and
+// that the time between two of them is explained and bounded (S2, S3, S5).
 func (c *checker) checkSpans() {
 	for n := range c.spans {
 		if len(c.spans[n]) == 0 {
@@ -64,8 +64,8 @@ func (c *checker) checkPair(before, s *span) {
 	}
 }
 
-// faultOfHeir returns the fault that an heir suffers between two spans: it has prepared for the slot since
-// the first one began, and does not serve the second one.
+// faultOfHeir returns the fault that an heir suffers between two spans: it has prepared for the
+// slot since the first one began, and does not serve the second one.
 func (c *checker) faultOfHeir(before, s *span) *Fault {
 	for _, w := range c.warms[s.slot] {
 		if w.process == s.term.process || w.process == before.term.process || w.at < before.begin || w.at > s.begin {
@@ -98,8 +98,8 @@ func (c *checker) causeOf(s *span) (kind string, at time.Duration) {
 	return "restart", s.term.end
 }
 
-// lastRenewal returns when the term was renewed during a fault, by a write without an answer: others wait from
-// there on. It is 0 without one. A second such write conflicts with the first.
+// lastRenewal returns when the term was renewed during a fault, by a write without an answer:
+// others wait from there on. It is 0 without one. A second such write conflicts with the first.
 func (t *term) lastRenewal(f Fault) time.Duration {
 	for _, e := range t.process.Entries {
 		if f.IsHeard && e.Kind == Renew && e.Member == t.member && e.At >= f.From {

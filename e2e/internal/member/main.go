@@ -23,7 +23,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/e2e/internal/journal"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard"
 )
 
@@ -93,8 +93,8 @@ type replica struct {
 	name   string
 	member atomic.Pointer[string] // the identity of the last membership
 
-	// The goroutine of the group alone uses these: the slots that were shut and may still have calls,
-	// and the epochs of those that were served.
+	// The goroutine of the group alone uses these: the slots that were shut and may still have
+	// calls, and the epochs of those that were served.
 	shut   shard.Set
 	epochs map[int]uint64
 

@@ -13,9 +13,9 @@ import (
 	"github.com/tidings-go/tidings/e2e/internal/journal"
 )
 
-// transport notes the requests that are sent. It is below the guard. The times in Leases are those of
-// the replica's clock, which is ahead of the machine's by so much: nothing else of a clock leaves a
-// replica.
+// transport notes the requests that are sent. It is below the guard. The times in Leases are those
+// of the replica's clock, which is ahead of the machine's by so much: nothing else of a clock
+// leaves a replica.
 type transport struct {
 	next  http.RoundTripper
 	r     *replica

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -221,9 +221,9 @@ func (b *board) lightest(i int, accepts func(*member) bool) (found *member) {
 	return found
 }
 
-// heirOf returns the next owner of an entry whose owner leaves, gives or has ended; nil if nobody can
-// be it. While two generations live, which isMixed reports, other generations than avoid come first, up to
-// their share.
+// heirOf returns the next owner of an entry whose owner leaves, gives or has ended; nil if nobody
+// can be it. While two generations live, which isMixed reports, other generations than avoid come
+// first, up to their share.
 func (b *board) heirOf(i int, avoid string, isMixed bool) (heir *member) {
 	for _, accepts := range []func(*member) bool{
 		func(m *member) bool {
@@ -258,9 +258,10 @@ func (b *board) heaviestFirst(is func(int) bool) (entries []int) {
 // hasNotSeen reports whether a member is about to join.
 func (m *member) hasNotSeen() bool { return m.isLive() && !m.Joined && m.State != handover.Leaving }
 
-// inherit gives away the entries without a live owner. A cold start limits what a member gets, and waits
-// for a moment until all have seen the map: those that have would get up to the limit, and the last one the rest.
-// A Lease whose member does not see it by then may be that of a process that did not get the answer.
+// inherit gives away the entries without a live owner. A cold start limits what a member gets, and
+// waits for a moment until all have seen the map: those that have would get up to the limit, and
+// the last one the rest. A Lease whose member does not see it by then may be that of a process that
+// did not get the answer.
 func (b *board) inherit(s State, now time.Time) {
 	isCold, isNew := now.Sub(s.cold) < coldFor, now.Sub(s.cold) < seesFor
 	orphans := b.heaviestFirst(func(i int) bool { return b.holders[i] == nil })

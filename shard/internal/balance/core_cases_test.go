@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/seeds"
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/test/seeds"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -230,8 +230,8 @@ func (c *core) disturb() {
 	}
 }
 
-// TestWhatIsOnItsWayIsNoBreak has a member that takes, declines and takes again: another one gets its
-// share nevertheless.
+// TestWhatIsOnItsWayIsNoBreak has a member that takes, declines and takes again: another one gets
+// its share nevertheless.
 func TestWhatIsOnItsWayIsNoBreak(t *testing.T) {
 	g := newGroup(t, slot.Count)
 	a := g.join("1")

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 

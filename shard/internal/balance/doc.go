@@ -15,9 +15,9 @@
 //  2. The share is the mean weight of the members that stay, without the entries that are heavier
 //     than it; each of these takes one member out, as it deserves one of its own. Repeat until
 //     nothing is heavier.
-//  3. Those members take that lack the fewest of their controllers. Entries
-//     without a live owner that no such member can own go to members that decline or give: else they
-//     would have to wait for the longest time for which a member declines.
+//  3. Those members take that lack the fewest of their controllers. Entries without a live owner
+//     that no such member can own go to members that decline or give: else they would have to wait
+//     for the longest time for which a member declines.
 //  4. Entries without a live owner go at once, heaviest first, each to the lightest member. Once
 //     more than three quarters of the weight have none, and until all have one, but for thirty
 //     seconds at most, no member gets more than 1/n, n being all members that have joined.

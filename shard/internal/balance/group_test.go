@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -298,7 +298,8 @@ func TestS1_AFifthReplicaJoinsUnequalSlots(t *testing.T) {
 	}
 }
 
-// TestS1_OneRebalancingAtATime: a member that joins while another one fills its caches waits for it.
+// TestS1_OneRebalancingAtATime: a member that joins while another one fills its caches waits for
+// it.
 func TestS1_OneRebalancingAtATime(t *testing.T) {
 	g := evenGroup(t, 4, nil)
 	g.lists = 2 * time.Minute

@@ -119,8 +119,9 @@ func complete(table Table, moves []handover.Move) Table {
 	return table
 }
 
-// TestS1_APlanHolds: while the table stays as it is, a look before Plan.Until has the same plan. Members
-// join and end, and weights change; what a plan moves has mostly moved before the next look.
+// TestS1_APlanHolds: while the table stays as it is, a look before Plan.Until has the same plan.
+// Members join and end, and weights change; what a plan moves has mostly moved before the next
+// look.
 func TestS1_APlanHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table, now, s, plan, joined := Table{}, time.Unix(1e9, 0), State{}, Plan{}, 0

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -155,8 +155,8 @@ func (s *State) observeMoves(b *board, now time.Time) {
 	}
 }
 
-// observeWeights records since when members are off the share, and whether a start is cold. What is on
-// its way is no break: the member that is to get it may decline in the end.
+// observeWeights records since when members are off the share, and whether a start is cold. What is
+// on its way is no break: the member that is to get it may decline in the end.
 func (s *State) observeWeights(b *board, now time.Time) {
 	for _, m := range b.members {
 		most := b.share * (1 + tolerance)

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
@@ -117,7 +117,8 @@ func TestS1_ATypeThatFailsOnOne(t *testing.T) {
 	g.settled(time.Hour)
 }
 
-// TestS1_WhoTakesIsCompared: of the members that take, those that lack the fewest controllers inherit.
+// TestS1_WhoTakesIsCompared: of the members that take, those that lack the fewest controllers
+// inherit.
 func TestS1_WhoTakesIsCompared(t *testing.T) {
 	g := evenGroup(t, 4, nil)
 	lacks := g.members[0]

@@ -145,8 +145,9 @@ func Since(before time.Time, holds bool, now time.Time) time.Time {
 	return before
 }
 
-// Refusals follow the answers to a member's writes of the map. The zero value has none. A write without an
-// answer counts as one: a server that is away lets the Lease run out before the member says anything.
+// Refusals follow the answers to a member's writes of the map. The zero value has none. A write
+// without an answer counts as one: a server that is away lets the Lease run out before the member
+// says anything.
 type Refusals struct {
 	since     time.Time // of the first failed write after which none was accepted
 	last      time.Time
@@ -190,9 +191,9 @@ var ErrRefused = errors.New("the server refuses this member's writes of the map,
 	"accepts those of others, or this member waits for one: it joins anew")
 
 // End returns ErrRefused if the member has to end: it has drained an entry, for which nobody calls,
-// or it owns some and others can write: its last refusal came after a write of another one was accepted. A
-// write of its own without an answer may be that one, and does not count here. A member that owns nothing
-// stays, and waits: another identity would help nobody.
+// or it owns some and others can write: its last refusal came after a write of another one was
+// accepted. A write of its own without an answer may be that one, and does not count here. A member
+// that owns nothing stays, and waits: another identity would help nobody.
 func (r Refusals) End(now time.Time, owns, hasDrained bool, otherAccepted time.Time) error {
 	canOthers := r.isRefused && otherAccepted.After(r.since) && r.last.After(otherAccepted)
 	if r.Says(now) && (hasDrained || owns && canOthers) {

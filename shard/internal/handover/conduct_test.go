@@ -135,8 +135,8 @@ func TestS1_RefusedWrites(t *testing.T) {
 	}
 }
 
-// TestS1_WritesWithoutAnAnswer count as refused ones, but one of them may have been the write that others
-// seem to have made.
+// TestS1_WritesWithoutAnAnswer count as refused ones, but one of them may have been the write that
+// others seem to have made.
 func TestS1_WritesWithoutAnAnswer(t *testing.T) {
 	r, at := Refusals{}.Unanswered(dawn).Unanswered(dawn.Add(20*time.Second)), dawn.Add(50*time.Second)
 	if !r.Pending() || !r.Says(at) || !r.Probes(at) {

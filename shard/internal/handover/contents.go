@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // Map is the contents of a map: an entry for each slot, then one for each controller. The name of a
@@ -26,9 +26,9 @@ type Map struct {
 type document struct {
 	Parts       []string `json:"parts,omitempty"`
 	Controllers []string `json:"controllers,omitempty"`
-	// Owners and Next have a number for each entry. 0 is no member. 1 is the next member of the array
-	// that no number before has named. n + 1 is the nth member of the array, which was named before.
-	// In large groups most numbers are 1, which packs well.
+	// Owners and Next have a number for each entry. 0 is no member. 1 is the next member of the
+	// array that no number before has named. n + 1 is the nth member of the array, which was named
+	// before. In large groups most numbers are 1, which packs well.
 	Owners []int    `json:"owners"`
 	Next   []int    `json:"next"`
 	Ready  []int    `json:"ready,omitempty"` // entries

@@ -51,5 +51,6 @@
 //
 // After each change call See, Try for the entries that are handed over, Acts, and Next, in this
 // order. Make the calls of Acts before the next Try: the handler's report about calls must be newer
-// than the call that shut the entry. Do not call Try while a refusal of a write of the map is pending.
+// than the call that shut the entry. Do not call Try while a refusal of a write of the map is
+// pending.
 package handover

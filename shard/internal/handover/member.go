@@ -184,8 +184,8 @@ type View struct {
 	Planner ID
 	// Moves are those of the plan, for entries without a live owner too.
 	Moves []Move
-	// Weight returns the weight of an entry, 0 if it is not known; nil: none is. Weights are written
-	// with other changes.
+	// Weight returns the weight of an entry, 0 if it is not known; nil: none is. Weights are
+	// written with other changes.
 	Weight func(i int) uint32
 	// Tidy writes the map for versions that are needed no more, also without another change. Renew
 	// writes it in any case.

@@ -20,8 +20,8 @@ type Record struct {
 	// that it cannot serve at present.
 	Controllers []string `json:"controllers,omitempty"`
 	Lacks       []string `json:"lacks,omitempty"`
-	// Weights has the entries that it has opened and calls for, and Late those of them with a key that
-	// waits for long. Reasons tell why others that it owns are not open.
+	// Weights has the entries that it has opened and calls for, and Late those of them with a key
+	// that waits for long. Reasons tell why others that it owns are not open.
 	Weights map[int]uint32   `json:"weights,omitempty"`
 	Late    []int            `json:"late,omitempty"`
 	Reasons map[string][]int `json:"reasons,omitempty"`

@@ -3,7 +3,7 @@ package handover
 import (
 	"time"
 
-	"github.com/tidings-go/tidings/internal/slot"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
 // The times of a hand-over are those of S2.

@@ -115,7 +115,7 @@ shows every change as it happens, with the fields that changed.`,
 	root.SetFlagErrorFunc(explainFlag)
 	root.SetHelpCommand(newHelp())
 	root.AddCommand(newDemo(c), newWatch(c), newServe(c), newTop(c), newRecord(c), newReplay(c),
-		newShards(c), newImports(c), newVersion(), newReplica(c))
+		newShards(c), newVersion(), newReplica(c))
 	root.CompletionOptions.DisableDefaultCmd = s.Plugin // kubectl has its own
 	root.InitDefaultCompletionCmd()
 	root.Example = s.named(root.Example)
@@ -147,7 +147,7 @@ const pluginName = "kubectl tidings"
 
 // commandLine matches the beginning of a command line of this program.
 var commandLine = regexp.MustCompile(
-	`(?:kubectl )?tidings (watch|demo|serve|top|shards|record|replay|imports|completion|version)\b`)
+	`(?:kubectl )?tidings (watch|demo|serve|top|shards|record|replay|completion|version)\b`)
 
 // named returns a text in which command lines begin with the user's name of the command.
 func (s Streams) named(text string) string {

@@ -21,11 +21,11 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/replicas"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/flight"
-	"github.com/tidings-go/tidings/internal/replicas"
 )
 
 const (
@@ -128,10 +128,8 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 		return err
 	}
 	var page string
-	page, d.closePages, err = servePages(d.o.page, debug.Options{
-		Factories: []*tidings.Factory{d.factory}, Managers: []*controller.Manager{d.cluster},
-		Bodies: true, Recorder: d.recorder,
-	})
+	page, d.closePages, err = servePages(d.o.page, debug.Options{Bodies: true, Recorder: d.recorder},
+		d.factory, d.cluster)
 	if err == nil {
 		err = say(d.screen, "its informers and controllers on a page: %s", page)
 	}

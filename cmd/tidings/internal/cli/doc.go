@@ -10,7 +10,6 @@
 //	     ├─ serve ─▶ apisim ◀─ files, a command
 //	     ├─ top ───▶ top.Client ◀─ pages of debug, at an address or of a pod
 //	     ├─ shards ─▶ shard.Read ◀─ the Leases of a group
-//	     ├─ imports ─▶ go list
 //	     └─ completion, version, help
 //
 // # Exit codes

@@ -33,15 +33,14 @@ func TestWhatCanBeKnownFailsAtOnce(t *testing.T) {
 		code int
 		says string
 	}{
-		"serve, an address":   {[]string{"serve", "--load", "-", "--listen", taken.Addr().String()}, 1, "choose another address with --listen"},
-		"serve, a command":    {[]string{"serve", "--load", "-", "--", "no-such-program"}, 127, "was not found"},
-		"serve, a file":       {[]string{"serve", "--load", "-", "--write-kubeconfig", filepath.Join(file, "x")}, 1, "kubeconfig"},
-		"demo, an address":    {[]string{"demo", "--pods", "200000", "--listen", taken.Addr().String()}, 1, "choose another address with --listen"},
-		"demo, a page":        {[]string{"demo", "--pods", "200000", "--page", taken.Addr().String()}, 1, "choose another address with --page"},
-		"record, a file":      {[]string{"record", "--kubeconfig", nowhere, "--dir", file, "pods"}, 1, "choose another --dir"},
-		"replay, a page":      {[]string{"replay", recording, "--page", taken.Addr().String()}, 1, "choose another address with --page"},
-		"top, no terminal":    {[]string{"top", "deploy/x", "--kubeconfig", nowhere}, 2, "the output is no terminal"},
-		"replay, no terminal": {[]string{"replay", recording, "--top"}, 2, "the output is no terminal"},
+		"serve, an address": {[]string{"serve", "--load", "-", "--listen", taken.Addr().String()}, 1, "choose another address with --listen"},
+		"serve, a command":  {[]string{"serve", "--load", "-", "--", "no-such-program"}, 127, "was not found"},
+		"serve, a file":     {[]string{"serve", "--load", "-", "--write-kubeconfig", filepath.Join(file, "x")}, 1, "kubeconfig"},
+		"demo, an address":  {[]string{"demo", "--pods", "200000", "--listen", taken.Addr().String()}, 1, "choose another address with --listen"},
+		"demo, a page":      {[]string{"demo", "--pods", "200000", "--page", taken.Addr().String()}, 1, "choose another address with --page"},
+		"record, a file":    {[]string{"record", "--kubeconfig", nowhere, "--dir", file, "pods"}, 1, "choose another --dir"},
+		"replay, a page":    {[]string{"replay", recording, "--page", taken.Addr().String()}, 1, "choose another address with --page"},
+		"top, no terminal":  {[]string{"top", "deploy/x", "--kubeconfig", nowhere}, 2, "the output is no terminal"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			input, _ := io.Pipe() // which never ends

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
-	"net/url"
 	"slices"
 	"sync"
 	"time"
@@ -19,7 +18,6 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
-	"github.com/tidings-go/tidings/cmd/tidings/internal/top"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/flight"
@@ -30,7 +28,6 @@ import (
 type replayOptions struct {
 	speed float64
 	page  string
-	top   bool
 }
 
 func newReplay(c *common) *cobra.Command {
@@ -40,8 +37,7 @@ func newReplay(c *common) *cobra.Command {
 		Short: "Play a flight recording of a program's informers",
 		Long: `Replay plays a flight recording: informers read what those of the recorded program read, with
 the same errors and silences, and print each change that their handlers receive, and their state at
-the end. With --top, replay shows these informers as "tidings top" does, until q, and prints their
-state then. A program writes recordings with package flight of Tidings.
+the end. A program writes recordings with package flight of Tidings.
 
 Waits after failures are those of the informers, whatever --speed says, and a watch that lasted for a
 second, or an outage of ten, does so at any speed. Objects that the recording
@@ -50,10 +46,7 @@ has by their identity alone have no other fields.`,
   tidings replay tidings-20261123T101500Z-42.zip
 
   # without its silences, with the pages of its informers until Ctrl-C
-  tidings replay recording.zip --speed 0 --page localhost:8085
-
-  # in the screens of "tidings top"
-  tidings replay recording.zip --top`,
+  tidings replay recording.zip --speed 0 --page localhost:8085`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return problem.Usage("name one file, as in `tidings replay recording.zip`")
@@ -72,22 +65,14 @@ has by their identity alone have no other fields.`,
 	flags.Float64Var(&o.speed, "speed", 1, "play so many times faster than recorded; 0 waits only where it has to")
 	flags.StringVar(&o.page, "page", "",
 		"serve the pages of its informers at this address, as in localhost:8085, until Ctrl-C")
-	flags.BoolVar(&o.top, "top", false, "show its informers in the screens of the command top, until q")
 	return cmd
 }
 
 func runReplay(ctx context.Context, c *common, file string, o replayOptions) error {
 	r := &replay{
-		screen: c.screen(), speed: cmp.Or(o.speed, math.Inf(1)), began: time.Now(), quiet: o.top,
+		screen: c.screen(), speed: cmp.Or(o.speed, math.Inf(1)), began: time.Now(),
 	}
 	r.logger = c.logger(r.screen, view.Secrecy{})
-	if o.top {
-		if !r.screen.Live() {
-			return problem.Usage("--top: the output is no terminal: leave it out, or read the pages of " +
-				"--page with `tidings top --once`")
-		}
-		r.logger, o.page = slog.New(slog.DiscardHandler), cmp.Or(o.page, anyPort)
-	}
 	if o.page != "" {
 		if err := checkAddress(o.page, cannotServePages); err != nil {
 			return err
@@ -111,16 +96,13 @@ func runReplay(ctx context.Context, c *common, file string, o replayOptions) err
 	if o.page == "" || len(r.informers) == 0 {
 		return r.finish(ctx)
 	}
-	address, stopPages, err := servePages(o.page, debug.Options{Informers: r.informers})
+	address, stopPages, err := servePages(o.page, debug.Options{}, r.pages...)
 	if err != nil {
 		return err
 	}
 	defer stopPages()
 	if err := say(r.screen, "its informers on a page: %s", address); err != nil {
 		return err
-	}
-	if o.top {
-		return r.showTop(ctx, c, address)
 	}
 	if err := r.finish(ctx); err != nil {
 		return err
@@ -135,11 +117,14 @@ type replay struct {
 	logger    *slog.Logger
 	speed     float64
 	began     time.Time
-	informers []debug.Informer
+	informers []replayed
+	pages     []any          // the informers, as pages take them
 	tracks    []played       // sources of the informers
 	running   sync.WaitGroup // informers
-	quiet     bool           // changes are not printed
 }
+
+// replayed is an informer of any type.
+type replayed interface{ Health() health.Informer }
 
 // played is the source of an informer.
 type played interface {
@@ -189,9 +174,6 @@ func play[T tidings.Object](
 		return err
 	}
 	changed := func(what string, object T) {
-		if r.quiet {
-			return
-		}
 		key := source.Key(object.GetNamespace(), object.GetName())
 		r.screen.Print(fmt.Sprintf("%s%s %s %s at %s\n", //nolint:errcheck // a later say fails
 			r.time(), title, what, key, object.GetResourceVersion()))
@@ -204,7 +186,8 @@ func play[T tidings.Object](
 	if err != nil {
 		return err
 	}
-	r.informers, r.tracks = append(r.informers, informer), append(r.tracks, played)
+	r.informers, r.pages = append(r.informers, informer), append(r.pages, informer)
+	r.tracks = append(r.tracks, played)
 	r.running.Go(func() { informer.Run(ctx) }) //nolint:errcheck // the informer ends with the command
 	return nil
 }
@@ -232,21 +215,6 @@ func (r *replay) finish(ctx context.Context) error {
 				return ctx.Err()
 			}
 		}
-	}
-	return r.sayStates()
-}
-
-// showTop shows the pages at an address until the user quits, and prints the states of the
-// informers.
-func (r *replay) showTop(ctx context.Context, c *common, pages string) error {
-	address, err := url.Parse(pages)
-	if err != nil {
-		return err
-	}
-	client := top.NewClient(pages, func(context.Context) (*url.URL, error) { return address, nil })
-	err = top.Run(ctx, client, c.topOptions(r.screen, defaultInterval))
-	if err != nil || ctx.Err() != nil {
-		return err
 	}
 	return r.sayStates()
 }

@@ -12,12 +12,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
+	"github.com/tidings-go/tidings/cmd/tidings/internal/replicas"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/debug"
-	"github.com/tidings-go/tidings/internal/replicas"
 	"github.com/tidings-go/tidings/shard"
 )
 
@@ -132,10 +131,7 @@ func (o replicaOptions) run(ctx context.Context, logger *slog.Logger, out io.Wri
 	if err != nil {
 		return err
 	}
-	pages, stop, err := servePages(anyPort, debug.Options{
-		Factories: []*tidings.Factory{factory}, Managers: []*controller.Manager{manager},
-		Groups: []debug.Group{group}, Bodies: true,
-	})
+	pages, stop, err := servePages(anyPort, debug.Options{Bodies: true}, factory, manager, group)
 	if err != nil {
 		return err
 	}

@@ -20,16 +20,9 @@ type serveOptions struct {
 	kubeconfig string
 	seed       uint64
 	users      []string
-	faults     []string
 	command    []string // the command to run; without one, serve until Ctrl-C
 
 	allUsers []apisim.User // parsed from users
-	inject   []injection   // parsed from faults
-}
-
-type injection struct {
-	match apisim.Match
-	fault apisim.Fault
 }
 
 // standardInput is the name for the standard input in --load.
@@ -50,14 +43,6 @@ With a command after --, serve runs it with KUBECONFIG set to that kubeconfig, a
 exit status: 126 if it cannot be executed, 127 if it is not found, 128 and the signal's number if a
 signal ended it. Serve itself prints nothing then but warnings, and passes signals on.
 
-With --fault, requests fail: those of clients, not --load. A fault may be followed by the requests
-that meet it, as in refuse=503,verb=list,resource=pods,times=3. The fields are verb, resource,
-namespace, name, host, user-agent, page, skip, times, nth and probability. The events of a watch are
-frames from 1 on, any other answer is frame 1; frame 0 is the head of an answer, and "each" is every
-frame but 0. The faults are:
-`
-
-const serveLongEnd = `
 Nothing needs to be installed. Ctrl-C ends the server; it saves nothing.`
 
 const serveExample = `  # an empty cluster, for kubectl in another terminal
@@ -69,8 +54,8 @@ const serveExample = `  # an empty cluster, for kubectl in another terminal
   # with the objects of a real cluster
   kubectl get deployments,pods -A -o yaml | tidings serve --load -
 
-  # with a user who may only read, and with watches that end after ten seconds with 410
-  tidings serve --load manifests --users reader=get,list,watch:pods --fault gone=10s
+  # with a user who may only read
+  tidings serve --load manifests --users reader=get,list,watch:pods
 
   # for one command, whose exit status it returns
   tidings serve --load manifests -- tidings watch pod/web --until condition=Ready`
@@ -80,7 +65,7 @@ func newServe(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "serve [flags] [-- COMMAND [ARG…]]",
 		Short:   "Run a small API server, for tests and experiments",
-		Long:    serveLong + faultForms() + serveLongEnd,
+		Long:    serveLong,
 		Example: serveExample,
 		Args:    onlyCommand,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -100,9 +85,6 @@ func newServe(c *common) *cobra.Command {
 	flags.StringArrayVar(&o.users, "users", nil,
 		"let only these users in: a file with a list of users in YAML, or one user as "+
 			"NAME=VERBS:RESOURCES[:NAMESPACES], as in reader=get,list,watch:pods; may be repeated")
-	flags.StringArrayVar(&o.faults, "fault", nil,
-		"make requests fail, as in gone=10s, cut=1m,resource=pods or "+
-			"refuse=503,verb=list,times=3; may be repeated")
 	flags.Uint64Var(&o.seed, "seed", 0,
 		"the number that decides UIDs and generated names (default random)")
 	return cmd
@@ -138,24 +120,8 @@ func (o *serveOptions) check() (err error) {
 	if inputs > 1 {
 		return problem.Usage("--load - is given twice: the standard input can be read once")
 	}
-	for _, text := range o.faults {
-		match, fault, err := apisim.ParseFault(text)
-		if err != nil {
-			return problem.Usage("--%s", strings.TrimPrefix(err.Error(), "apisim: the "))
-		}
-		o.inject = append(o.inject, injection{match, fault})
-	}
 	o.allUsers, err = readUsers(o.users)
 	return err
-}
-
-func faultForms() string {
-	const explained = `; N is 0 for its head, or "each"` // the help explains it once
-	var lines strings.Builder
-	for _, form := range apisim.FaultForms() {
-		fmt.Fprintf(&lines, "  %-26s%s\n", form.Text, strings.TrimSuffix(form.Help, explained))
-	}
-	return lines.String()
 }
 
 // runServe serves until Ctrl-C, or until the command has ended.
@@ -201,7 +167,6 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 		if err := s.writeKubeconfig(o.kubeconfig, metav1.NamespaceDefault); err != nil {
 			return err
 		}
-		defer s.warnOfUnmetFaults(o.faults, screen)
 		return runCommand(ctx, o, s.kubeconfig, c.streams)
 	}
 	err = say(screen, "an API server at %s, with %s", s, contents)
@@ -216,29 +181,16 @@ func runServe(cmd *cobra.Command, c *common, o serveOptions) (err error) {
 	}
 	if err == nil {
 		<-ctx.Done()
-		s.warnOfUnmetFaults(o.faults, screen)
 	}
 	return err
 }
 
-// restrict adds the users and the faults. It follows the load, which they must not affect.
+// restrict adds the users. It follows the load, which they must not affect.
 func (s *server) restrict(o serveOptions) error {
 	if err := s.SetUsers(o.allUsers...); err != nil {
 		return rewordServer("--users: ", "", err)
 	}
-	for _, i := range o.inject {
-		s.injected = append(s.injected, s.Inject(i.match, i.fault))
-	}
 	return nil
-}
-
-// warnOfUnmetFaults prints the texts of the faults that no request has met.
-func (s *server) warnOfUnmetFaults(texts []string, screen *view.Screen) {
-	for i, text := range texts {
-		if s.injected[i].Met() == 0 {
-			screen.Note(fmt.Sprintf("tidings: warning: no request met --fault %q", text))
-		}
-	}
 }
 
 func (s *server) sayUsers(screen *view.Screen) error {

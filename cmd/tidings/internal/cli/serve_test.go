@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -177,35 +176,6 @@ func TestServeUsers(t *testing.T) {
 		t.Errorf("the link was replaced: %v", err)
 	}
 	s.end(t)
-}
-
-func TestServeFaults(t *testing.T) {
-	t.Parallel()
-	s := start(t, "serve", "--load", manifests(t), "--fault", "refuse=403,resource=nodes", "--fault", "gone,resource=pods,nth=1", "--fault", "cut=100ms,resource=pods,nth=2", "--fault", "gone=5s,resource=podz")
-	path, _, client := s.beside(t)
-	fails(t, []string{"watch", "nodes", "--kubeconfig", path, "--cache-dir", t.TempDir()}, "may not list and watch nodes")
-	// last returns the last event of a watch.
-	last := func() (event watch.Event) {
-		pods, err := client.CoreV1().Pods("team").Watch(t.Context(), metav1.ListOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for event = range pods.ResultChan() {
-		}
-		return event
-	}
-	if status, ok := last().Object.(*metav1.Status); !ok || status.Code != http.StatusGone {
-		t.Errorf("the watch ends with %v, want 410", status)
-	}
-	if got := last(); got.Type != watch.Added {
-		t.Errorf("the watch that is cut ends with %v", got)
-	}
-	s.end(t)
-	const unmet = `tidings: warning: no request met --fault "gone=5s,resource=podz"` + "\n"
-	if s.err.String() != unmet {
-		t.Errorf("the warnings are %s, want %s", s.err, unmet)
-	}
-	start(t, "serve", "--fault", "gone=5s,resource=podz", "--", "go", "version").expect(t, 0, unmet)
 }
 
 func TestServeRefuses(t *testing.T) {

@@ -29,13 +29,12 @@ const anyPort = "127.0.0.1:0"
 // over TLS, since clients send tokens over TLS only.
 type server struct {
 	*apisim.Server
-	users      []apisim.User       // none: every client has all rights
-	authority  []byte              // of the certificate, in PEM; nil without TLS
-	url        string              // the address
-	local      string              // the address for this machine
-	kubeconfig string              // the path of the file
-	temporary  string              // the directory of a temporary kubeconfig
-	injected   []*apisim.Injection // in the order of the flags
+	users      []apisim.User // none: every client has all rights
+	authority  []byte        // of the certificate, in PEM; nil without TLS
+	url        string        // the address
+	local      string        // the address for this machine
+	kubeconfig string        // the path of the file
+	temporary  string        // the directory of a temporary kubeconfig
 }
 
 func addServer(cmd *cobra.Command, listen, kubeconfig *string) {
@@ -185,11 +184,11 @@ func cannotServePages(address string, err error) error {
 		"address with --page, such as %s", address, err, anyPort), err)
 }
 
-// servePages serves the pages of package debug at the address of the flag --page, until stop is
+// servePages serves pages of sources at the address of the flag --page, until stop is
 // called.
-func servePages(address string, o debug.Options) (url string, stop func(), err error) {
-	pages, err := debug.New(o)
-	if err != nil {
+func servePages(address string, o debug.Options, sources ...any) (url string, stop func(), err error) {
+	pages := debug.New(o)
+	if err := pages.Add(sources...); err != nil {
 		return "", nil, err
 	}
 	listener, err := net.Listen("tcp", address)

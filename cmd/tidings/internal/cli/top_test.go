@@ -28,8 +28,8 @@ func (pods) Health() health.Informer { return health.Informer{Name: "pods.v1"} }
 // servePages serves the pages of a program with one informer, and returns their address.
 func servePages(t *testing.T) *url.URL {
 	t.Helper()
-	pages, err := debug.New(debug.Options{Informers: []debug.Informer{pods{}}})
-	if err != nil {
+	pages := debug.New(debug.Options{})
+	if err := pages.Add(pods{}); err != nil {
 		t.Fatal(err)
 	}
 	server := httptest.NewServer(http.StripPrefix("/debug/tidings", pages))

@@ -60,14 +60,14 @@ func TestGolden(t *testing.T) {
 
 // TestPlugin looks for command lines without kubectl in all help texts of the plugin.
 func TestPlugin(t *testing.T) {
-	bare := regexp.MustCompile(`\btidings (?:watch|demo|serve|top|shards|record|replay|imports|completion|version|help)\b.*`)
+	bare := regexp.MustCompile(`\btidings (?:watch|demo|serve|top|shards|record|replay|completion|version|help)\b.*`)
 	plugin := func(args ...string) string {
 		var out, problems strings.Builder
 		cli.Run(t.Context(), args, cli.Streams{In: strings.NewReader(""), Out: &out, Err: &problems, Plugin: true})
 		return out.String() + problems.String()
 	}
 	for _, args := range []string{
-		"--help", "watch --help", "demo --help", "serve --help", "top --help", "shards --help", "record --help", "replay --help", "imports --help", "version --help",
+		"--help", "watch --help", "demo --help", "serve --help", "top --help", "shards --help", "record --help", "replay --help", "version --help",
 		"watch", "record", "watch pods --until x", "serve here", "top here", "frobnicate",
 	} {
 		text := plugin(strings.Fields(args)...)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
-	"github.com/tidings-go/tidings/internal/builtin"
+	"github.com/tidings-go/tidings/internal/engine/builtin"
 )
 
 // verbs are the verbs of rules.

@@ -51,7 +51,7 @@ const watchExample = `  # the pods and deployments of the context's namespace
 
   # in a script: until every pod is ready, at most two minutes
   tidings watch pods -n shop -l app=web --until condition=Ready --timeout 2m
-  tidings watch deployment/web -q --until 'jsonpath={.status.readyReplicas}>=3'
+  tidings watch deployment/web -q --until 'jsonpath={.status.readyReplicas}=3'
 
   # a stream of JSON for other programs: each change with its object
   tidings watch pods -o json --output-watch-events | jq -r '.type + " " + .object.metadata.name'`
@@ -64,8 +64,7 @@ TYPE NAME or TYPE/NAME.
 With --until, watch ends with exit code 0 as soon as there is at least one object of each type or
 name, and every object meets the condition. The conditions are those of "kubectl wait --for":
   condition=TYPE[=STATUS]       the condition has that status; True by default
-  jsonpath=EXPRESSION[=VALUE]   every value found is VALUE; without VALUE, there is a value;
-                                ==, !=, >=, <=, > and < compare numbers and quantities
+  jsonpath=EXPRESSION[=VALUE]   every value found is VALUE; without VALUE, there is a value
   create, delete                there is an object; there is none
 Watch waits for objects that do not exist yet. The exit code is 1 after --timeout or Ctrl-C.
 
@@ -95,7 +94,7 @@ func newWatch(c *common) *cobra.Command {
 	flags := cmd.Flags()
 	flags.BoolVar(&o.initial, "initial", true, "show the objects that exist at the start")
 	flags.StringVar(&o.until, "until", "", "end when all objects meet a condition: "+
-		"condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE] (or ==, !=, >=, <=, >, <), "+
+		"condition=TYPE[=STATUS], jsonpath=EXPRESSION[=VALUE], "+
 		"create or delete")
 	flags.DurationVar(&o.timeout, "timeout", 0, "end after this time, as in 30s or 5m; 0 means never")
 	flags.StringVarP(&o.output, "output", "o", "",

@@ -257,7 +257,7 @@ func TestWatchUntilTheTimeIsOver(t *testing.T) {
 	}
 
 	server.create(&corev1.Secret{ObjectMeta: meta("login"), Data: map[string][]byte{"password": []byte("hunter2")}})
-	s = start(t, watchArgs(t, server.url, "secrets", "--until", "jsonpath={.data.password}==3", "--timeout", "1s")...)
+	s = start(t, watchArgs(t, server.url, "secrets", "--until", "jsonpath={.data.password}=3", "--timeout", "1s")...)
 	s.expect(t, 1, "1 of 1 object does not meet it: secret shop/login (hidden)\n")
 	if strings.Contains(s.err.String(), "aHVudGVy") {
 		t.Errorf("the data is shown: %s", s.err)
@@ -277,8 +277,8 @@ func TestWatchQuietly(t *testing.T) {
 	if s.err.String() != "" {
 		t.Errorf("notes: %s", s.err)
 	}
-	start(t, watchArgs(t, server.url, "widgets", "-q", "--until", "jsonpath={.spec.size}>2", "--timeout", "100ms")...).
-		expect(t, 1, "tidings: jsonpath={.spec.size}>2 was not reached within 100ms: 1 of 1 object does not meet it: widget shop/one (2)\n")
+	start(t, watchArgs(t, server.url, "widgets", "-q", "--until", "jsonpath={.spec.size}=3", "--timeout", "100ms")...).
+		expect(t, 1, "tidings: jsonpath={.spec.size}=3 was not reached within 100ms: 1 of 1 object does not meet it: widget shop/one (2)\n")
 	s = start(t, watchArgs(t, server.url, "widgets", "-q", "-v", "--until", "create")...)
 	s.expect(t, 0, "level=")
 }
@@ -301,7 +301,7 @@ func TestWatchWithoutAReader(t *testing.T) {
 	}{
 		{"widgets -q", syscall.EPIPE, 0, ""},
 		{"widgets -q", syscall.ENOSPC, 1, "tidings: write /dev/stdout: no space left on device\n"},
-		{"widgets -q --until jsonpath={.spec.size}>1", syscall.EPIPE, 1, "tidings: the reader of the output went away before jsonpath={.spec.size}>1 was reached\n"},
+		{"widgets -q --until jsonpath={.spec.size}=2", syscall.EPIPE, 1, "tidings: the reader of the output went away before jsonpath={.spec.size}=2 was reached\n"},
 	} {
 		s := startBetween(t, strings.NewReader(""), brokenPipe{c.err}, watchArgs(t, server.url, strings.Fields(c.args)...)...)
 		s.expect(t, c.code)

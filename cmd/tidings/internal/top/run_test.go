@@ -88,8 +88,8 @@ func pagesOf(t *testing.T, ctx context.Context) (pages *debug.Handler, stop func
 	}, tidings.HandlerOptions{Name: "mailer"})
 	fatal(err)
 	fatal(factory.Start(ctx))
-	pages, err = debug.New(debug.Options{Factories: []*tidings.Factory{factory}})
-	fatal(err)
+	pages = debug.New(debug.Options{})
+	fatal(pages.Add(factory))
 	return pages, func() {
 		pages.Close()
 		fatal(factory.Shutdown(ctx))

@@ -46,7 +46,7 @@ func Parse(text string) (c Condition, err error) {
 		c.path, c.Examine = compared.text, compared.examine
 	default:
 		return c, fmt.Errorf("%q is no condition: choose condition=TYPE[=STATUS], "+
-			"jsonpath=EXPRESSION[=VALUE] (or ==, !=, >=, <=, >, <), create or delete", text)
+			"jsonpath=EXPRESSION[=VALUE], create or delete", text)
 	}
 	return c, nil
 }

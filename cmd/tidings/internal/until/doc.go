@@ -1,5 +1,5 @@
 // Package until decides when a wait is over. A [Condition] is a condition of one object in the
-// forms of `kubectl wait --for`, with more operators. A [Goal] is a condition for all objects of
+// forms of `kubectl wait --for`. A [Goal] is a condition for all objects of
 // some selections.
 //
 //	"condition=Ready" ─▶ Parse ─▶ Condition ─▶ NewGoal ─▶ Goal ─▶ Reached
@@ -10,8 +10,7 @@
 //  1. condition=TYPE[=STATUS]: the condition of that type has that status, True by default. A
 //     condition that was observed before the object's generation does not count.
 //  2. jsonpath=EXPRESSION=VALUE: every value of the expression is VALUE, as text. Without =VALUE,
-//     there is a value. Quotes and spaces around VALUE are left out. The operators ==, !=, >=,
-//     <=, > and < compare numbers and quantities; == and != compare other values as text.
+//     there is a value. Quotes and spaces around VALUE are left out.
 //  3. create: the object exists.
 //  4. delete: it does not exist.
 //

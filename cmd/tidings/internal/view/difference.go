@@ -10,7 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/fielddiff"
+	"github.com/tidings-go/tidings/internal/see/fielddiff"
 )
 
 // difference is a difference between two states in one field, or in several similar fields.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/internal/fielddiff"
+	"github.com/tidings-go/tidings/internal/see/fielddiff"
 )
 
 // heartbeatKinds are the kinds whose objects are written periodically as a sign of life.

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/histogram"
+	"github.com/tidings-go/tidings/internal/see/histogram"
 )
 
 // maxPending is the largest number of changes that a Lag keeps.

@@ -8,7 +8,7 @@ import (
 
 	"github.com/charmbracelet/x/ansi"
 
-	"github.com/tidings-go/tidings/internal/fielddiff"
+	"github.com/tidings-go/tidings/internal/see/fielddiff"
 )
 
 const (

@@ -1,0 +1,85 @@
+package contract_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tidings-go/tidings"
+)
+
+// TestMain silences the default logger: the tests make informers fail on purpose.
+func TestMain(m *testing.M) {
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	os.Exit(m.Run())
+}
+
+// logged keeps the lines of a logger.
+type logged struct {
+	mu    sync.Mutex
+	lines []string
+}
+
+func (l *logged) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lines = append(l.lines, string(line))
+	return len(line), nil
+}
+
+// take returns the lines since the last call.
+func (l *logged) take() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	lines := l.lines
+	l.lines = nil
+	return lines
+}
+
+// asDefault makes the lines those of the default logger until the test ends.
+func asDefault(t *testing.T) *logged {
+	l, before := &logged{}, slog.Default()
+	slog.SetDefault(slog.New(slog.NewTextHandler(l, nil)))
+	t.Cleanup(func() { slog.SetDefault(before) })
+	return l
+}
+
+// expectLines compares how many lines there are, and a part of each.
+func expectLines(t *testing.T, when string, got []string, parts ...string) {
+	t.Helper()
+	same := slices.EqualFunc(got, parts, strings.Contains)
+	if !same {
+		t.Errorf("%s %q is logged, want lines with %q", when, got, parts)
+	}
+}
+
+// TestNilLoggerOfAnInformerIsTheDefaultLogger has an index function fail.
+func TestNilLoggerOfAnInformerIsTheDefaultLogger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := asDefault(t)
+		broken := tidings.NewIndex("broken", func(*corev1.ConfigMap) []string { panic("no index") })
+		src := &fakeSource{lists: [][]*corev1.ConfigMap{{stateAt("a", "1", "1")}}}
+		informer, err := tidings.NewInformer(src, tidings.InformerOptions[*corev1.ConfigMap]{
+			Name: "fakes", Indexes: []*tidings.Index[*corev1.ConfigMap]{broken},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ran := make(chan error)
+		go func() { ran <- informer.Run(ctx) }()
+		synctest.Wait()
+		expectLines(t, "at once", l.take(), "informer=fakes index=broken")
+		stop()
+		if err := <-ran; err != nil {
+			t.Error(err)
+		}
+	})
+}

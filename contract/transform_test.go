@@ -1,0 +1,93 @@
+package contract_test
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/apisim"
+)
+
+// verdict is the treatment of an object by a transform of a test.
+type verdict int
+
+const (
+	passes verdict = iota
+	fails
+	panics
+	returnsNil
+)
+
+// transforms make, for each kind of informer, a transform that follows judge.
+var transforms = map[string]func(judge func(metav1.Object) verdict) *tidings.Transform{
+	"typed":    judged[*corev1.ConfigMap],
+	"dynamic":  judged[*unstructured.Unstructured],
+	"metadata": judged[*metav1.PartialObjectMetadata],
+}
+
+func judged[T tidings.Object](judge func(metav1.Object) verdict) *tidings.Transform {
+	return tidings.NewTransform(func(obj T) (result T, err error) {
+		switch judge(obj) {
+		case fails:
+			return result, errors.New("I do not take these")
+		case panics:
+			panic("I cannot bear these")
+		case returnsNil:
+			return result, nil
+		}
+		return obj, nil
+	})
+}
+
+// transformed runs a test for every kind of informer with every way of a transform to
+// fail. The test says which objects the transform fails for.
+func transformed(t *testing.T, test func(w *world, fail func(func(metav1.Object) bool))) {
+	for kind, newTransform := range transforms {
+		for name, how := range map[string]verdict{"error": fails, "panic": panics, "nil": returnsNil} {
+			t.Run(kind+", "+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := newWorld(t, kinds[kind], tidings.FactoryOptions{}, apisim.Options{})
+					defer w.end()
+					var isBad atomic.Pointer[func(metav1.Object) bool]
+					transform := newTransform(func(obj metav1.Object) verdict {
+						if f := isBad.Load(); f != nil && (*f)(obj) {
+							return how
+						}
+						return passes
+					})
+					w.probe = w.ask(t, w.factory,
+						tidings.Selection{Namespace: "default", Transform: transform})
+					test(w, func(f func(metav1.Object) bool) { isBad.Store(&f) })
+				})
+			})
+		}
+	}
+}
+
+// hold keeps the cache as it is until the returned function is called: a handler that
+// blocks the cache is stuck in a call.
+func (w *world) hold() (letGo func()) {
+	w.Helper()
+	stuck := make(chan struct{})
+	w.probe.handle(func(event) { <-stuck },
+		tidings.HandlerOptions{Name: "brake", Policy: tidings.PolicyBlock, Limit: 1})
+	for i := range 3 {
+		w.create(fmt.Sprint("brake-", i), "1")
+		synctest.Wait()
+	}
+	return func() {
+		close(stuck)
+		synctest.Wait()
+	}
+}
+
+func isNamed(name string) func(metav1.Object) bool {
+	return func(obj metav1.Object) bool { return obj.GetName() == name }
+}

@@ -1,0 +1,283 @@
+package controller
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/controller/internal/barrier"
+	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/fights"
+	"github.com/tidings-go/tidings/controller/internal/incarnation"
+	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/internal/lead/written"
+	"github.com/tidings-go/tidings/internal/see/fielddiff"
+	"github.com/tidings-go/tidings/source"
+)
+
+// intake turns the events of a run into queued keys:
+//
+//  1. The barrier finds the writer of the event, and wakes keys that waited for it.
+//  2. Fights and ends of objects are recorded.
+//  3. The keys that the change leads to are found, before anything is folded (C2).
+//  4. A key that is in a call keeps the change until the call ends, as only then it is known
+//     whether the call made it. Any other key is queued.
+type intake[T tidings.Object] struct {
+	o            *Options[T]
+	primary      *tidings.Informer[T]
+	calls        *sync.Map // the *call of each key that is with a worker
+	queue        *queue.Queue[why]
+	barrier      *barrier.Barrier
+	fights       *fights.Detector
+	incarnations *incarnation.Tracker[T]
+	isServed     func(key string) bool // changes of the key lead to calls
+	writes       firstWrites
+}
+
+// why is the form in which the queue keeps a reason.
+type why struct {
+	key      string
+	manager  unique.Handle[string] // the zero value if it is not known
+	informer uint32
+	cause    Cause
+	own      bool
+}
+
+// change is an event that leads to a call of a key.
+type change struct {
+	barrier.Event
+	why   why
+	isNew bool // if others made it, earlier failures of the key do not count
+}
+
+// receive begins the change that an event has brought.
+func receive[T, S tidings.Object](in *intake[T], f *caches.Informer, e tidings.Event[S]) change {
+	ch := change{Event: barrier.Event{State: caches.StateOf(f, e)}}
+	in.findWriter(&ch)
+	fights.Event(in.fights, f, ch.State, e)
+	return ch
+}
+
+// findWriter records a change that an informer's cache holds, and finds its writer.
+func (in *intake[T]) findWriter(ch *change) {
+	for _, key := range in.barrier.Event(&ch.Event) {
+		in.queue.Wake(key)
+	}
+}
+
+// changed queues the key of a changed object of the controller.
+func (in *intake[T]) changed(f *caches.Informer, e tidings.Event[T]) {
+	ch := receive(in, f, e)
+	if in.incarnations.Event(ch.Key, e) {
+		in.queue.Wake(ch.Key)
+	}
+	if !in.isServed(ch.Key) {
+		return
+	}
+	if e.Type == tidings.Updated && !e.Resync {
+		if in.ignores(f, e.Old, e.New) {
+			return
+		}
+		ch.isNew = ch.Writer == "" && in.asksAnew(ch.Key, e.Old, e.New)
+	}
+	ch.why = why{key: ch.Key, cause: causeOf(e), manager: managerOf(e.Object())}
+	in.addServed(ch.Key, &ch)
+}
+
+// changedSecondary queues the keys that a change of a secondary object leads to. The keys of the
+// state before count as well: an object that had an owner concerns that owner.
+func changedSecondary[T, S tidings.Object](
+	in *intake[T], f *caches.Informer, e tidings.Event[S], m mapper[S],
+) {
+	ch := receive(in, f, e)
+	if e.Initial {
+		return // every key is called at the beginning of a run
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			f.Failures.Add("Maps", ch.Key, value)
+		}
+	}()
+	var keys []string
+	add := func(key string) { keys = append(keys, key) }
+	if e.Type != tidings.Added {
+		m(e.Old, add)
+	}
+	if e.Type != tidings.Deleted {
+		m(e.New, add)
+	}
+	if len(keys) == 0 {
+		return
+	}
+	ch.why = why{
+		key: ch.Key, informer: f.Number, cause: causeOf(e), manager: managerOf(e.Object()),
+	}
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		if in.isServed(key) {
+			in.addServed(key, &ch)
+		}
+	}
+}
+
+// ignores reports whether an update needs no call.
+func (in *intake[T]) ignores(f *caches.Informer, before, after T) (ignored bool) {
+	ignore := in.o.Ignore
+	if ignore == nil || written.Another(before.GetUID(), after.GetUID()) ||
+		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) {
+		return false
+	}
+	defer func() {
+		if value := recover(); value != nil {
+			f.Failures.Add("Options.Ignore", keyOf(after), value)
+			ignored = false
+		}
+	}()
+	return ignore(before, after)
+}
+
+// asksAnew reports whether an update of others changes the desired state, so that earlier failures
+// no longer count. It compares the generation; for a type without one, a change of more than the
+// status counts.
+func (in *intake[T]) asksAnew(key string, before, after T) bool {
+	if written.Another(before.GetUID(), after.GetUID()) ||
+		before.GetGeneration() != after.GetGeneration() {
+		return true
+	}
+	if after.GetGeneration() != 0 || in.queue.Failures(key) == 0 {
+		return false
+	}
+	return slices.ContainsFunc(fielddiff.Diff(before, after), func(c fielddiff.Change) bool {
+		return !slices.ContainsFunc(bookkeeping, func(field string) bool {
+			return strings.HasPrefix(c.Path, field)
+		})
+	})
+}
+
+// bookkeeping has the fields that are no part of the desired state.
+var bookkeeping = []string{"status", "metadata.managedFields", "metadata.resourceVersion"}
+
+// addServed requests a call of a key that is served, because of a change.
+func (in *intake[T]) addServed(key string, ch *change) {
+	if current, ok := in.calls.Load(key); ok {
+		ch.Came = in.barrier.Now()
+		if current.(*call[T]).keep(in, ch) {
+			return
+		}
+	}
+	if ch.Writer == "" && in.barrier.IsOutdated(&ch.Event) { // a call has ended meanwhile
+		in.findWriter(ch)
+	}
+	in.add(key, ch)
+}
+
+// add requests a call of a key because of a change whose writer is known.
+func (in *intake[T]) add(key string, ch *change) {
+	a := queue.Ask[why]{Reason: ch.why, Echo: ch.Writer == key}
+	a.Reason.own = ch.Writer != ""
+	if ch.why.cause == Initial || ch.why.cause == Resync {
+		a.Band = queue.Background
+	}
+	switch {
+	case ch.Writer != "":
+		in.writes.add(key, ch.Sent)
+	case ch.isNew:
+		in.queue.Reset(key)
+	}
+	in.queue.Add(key, a)
+}
+
+// everything requests a call of every key.
+func (in *intake[T]) everything() {
+	for key := range in.primary.Lister().All() {
+		if in.isServed(key) {
+			in.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Everything}})
+		}
+	}
+}
+
+// addHandler adds a handler that loses no change, however long its backlog is.
+func addHandler[T, S tidings.Object](
+	informer *tidings.Informer[S], options *Options[T], f *caches.Informer,
+	handle func(tidings.Event[S]),
+) (*tidings.Registration, error) {
+	o := tidings.HandlerOptions{
+		Name: "controller " + options.Name, Policy: tidings.PolicyUnbounded,
+	}
+	if f.Number == 0 {
+		o.Resync = options.Resync
+	}
+	return informer.AddHandler(tidings.HandlerFunc[S](func(e tidings.Event[S]) {
+		if !e.Moved { // the object exists, and another process calls for it
+			handle(e)
+		}
+	}), o)
+}
+
+func causeOf[S tidings.Object](e tidings.Event[S]) Cause {
+	switch {
+	case e.Initial:
+		return Initial
+	case e.Resync:
+		return Resync
+	case e.Type == tidings.Added:
+		return Added
+	case e.Type == tidings.Deleted:
+		return Deleted
+	}
+	return Updated
+}
+
+// keyOf returns the key of an object.
+func keyOf(object metav1.Object) string {
+	return source.Key(object.GetNamespace(), object.GetName())
+}
+
+// managerOf returns the field manager of the last write of an object.
+func managerOf(object metav1.Object) (manager unique.Handle[string]) {
+	if name := fights.LastManager(object); name != "" {
+		manager = unique.Make(name)
+	}
+	return manager
+}
+
+// textOf returns the text of a handle, "" of the zero value.
+func textOf(handle unique.Handle[string]) string {
+	if handle == (unique.Handle[string]{}) {
+		return ""
+	}
+	return handle.Value()
+}
+
+// firstWrites has, for each key that own writes have queued, the time at which the first of these
+// writes was sent. The times are as Barrier.Now returns them.
+type firstWrites struct {
+	mu   sync.Mutex // guards sent
+	sent map[string]time.Duration
+}
+
+// add records an own write that leads to a call of a key.
+func (f *firstWrites) add(key string, sent time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.sent == nil {
+		f.sent = map[string]time.Duration{}
+	}
+	if earlier, ok := f.sent[key]; !ok || sent < earlier {
+		f.sent[key] = sent
+	}
+}
+
+// take removes a key, whose call begins.
+func (f *firstWrites) take(key string) (sent time.Duration, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	sent, ok = f.sent[key]
+	delete(f.sent, key)
+	return sent, ok
+}
