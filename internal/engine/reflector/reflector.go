@@ -124,7 +124,7 @@ func New[T any](src source.Source[T], queue Queue[T], o Options[T]) *Reflector[T
 		history: history{
 			slots: &parts.slots, compare: o.Compare, newest: o.Newest, recent: recent,
 		},
-		server:  server{noStreams: o.NoStreamedLists},
+		server: server{noStreams: o.NoStreamedLists},
 	}
 	r.filling = filling[T]{
 		shared: parts, isOlder: r.history.isOlder, count: listCount{recorder: recorder},
