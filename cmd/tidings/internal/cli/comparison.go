@@ -26,16 +26,11 @@ type demoType struct {
 	cached   func() map[string]tidings.Object
 }
 
-func addTyped[T tidings.Object](d *demonstration, kind schema.GroupVersionKind) error {
+func addType[T tidings.Object](d *demonstration, kind schema.GroupVersionKind) error {
 	informer, err := tidings.For[T](d.factory, tidings.Selection{})
 	if err != nil {
 		return err
 	}
-	return addType(d, kind, informer)
-}
-
-func addType[T tidings.Object](d *demonstration, kind schema.GroupVersionKind,
-	informer *tidings.Informer[T]) error {
 	plural, singular := meta.UnsafeGuessKindToResource(kind) // the demo's types have regular plurals
 	t := demoType{
 		of:       view.Type{Kind: kind, Singular: singular.Resource, Plural: plural.Resource},

@@ -32,14 +32,14 @@ const (
 	demoLength, faultsLength = 30 * time.Second, 100 * time.Second
 )
 
-const demoHelp = `Demo starts an API server in this process, creates nodes, deployments, pods, a custom type and
-more on it, and changes them as a busy cluster would. Informers follow it over HTTP, and every change
-that they receive is shown with the fields that differ; heartbeats are only counted. In the end the
+const demoHelp = `Demo starts an API server in this process, creates nodes, deployments, pods and more on it, and
+changes them as a busy cluster would. Informers follow it over HTTP, and every change that they
+receive is shown with the fields that differ; heartbeats are only counted. In the end the
 caches are compared with the server.
 
-With --faults, connections break or fall silent, the server forgets its history (410 Gone), forbids
-a type or is restored from a backup, a handler is slow, and events are late. Demo prints what each
-fault cost, as the health of the informers and controllers says.
+With --faults, connections break or fall silent, and the server forgets its history (410 Gone),
+forbids a type or is restored from a backup. Demo prints what each fault cost, as the health of the
+informers says.
 
 With --replicas, the cluster's controllers run in several processes, which divide its namespaces
 among them. Demo prints which process has which slots in the place of the changes. Kill one: its slots

@@ -18,11 +18,11 @@ func TestDemoEndsWithAComparison(t *testing.T) {
 	got := run(t, 0, "demo", "--for", "2s", "--pods", "150", "--churn", "200", "--seed", "7")
 	for _, pattern := range []string{
 		`── a simulated cluster with 150 pods at http://127\.0\.0\.1:\d+, created in \S+ with --seed 7\n`,
-		`── 8 informers hold its \d+ objects after \S+; now 200 changes per second for 2s, Ctrl-C ends it sooner\n`,
+		`── 7 informers hold its \d+ objects after \S+; now 200 changes per second for 2s, Ctrl-C ends it sooner\n`,
 		`\n\d\d:\d\d:\d\d\.\d{3} ~ \w+ +\S+/\S+ +\S+ \S+ → \S+`, // which changes come depends on the machine's speed
 		`\n── after [2-9]\S*s\n +objects  added  updated  deleted\n`,
 		`\n  pods +1[3-6]\d  `, `\n  lag +half within \S+, `, `\n  first sync \d+ objects in `, `\n  peak heap  \d+ MB`,
-		`\n  comparison ` + matches + `: \d+ objects of 8 types\n$`,
+		`\n  comparison ` + matches + `: \d+ objects of 7 types\n$`,
 	} {
 		if !regexp.MustCompile(pattern).MatchString(got.out.String()) {
 			t.Errorf("%s is not in:\n%s", pattern, got.out)
@@ -70,10 +70,10 @@ func TestDemoReactsToOtherClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.out.await(t, "~ node       node-01")
-	for _, name := range []string{"db", "Database", "databases.v1.fleet.example"} {
-		got := start(t, "watch", name, "--kubeconfig", path, "--cache-dir", t.TempDir(), "--until", "condition=Ready")
-		got.expect(t, 0, `in namespace "shop"; now waiting for condition=Ready`)
-		if !strings.Contains(got.out.String(), "database shop/") {
+	for _, name := range []string{"deploy", "Deployment", "deployments.v1.apps"} {
+		got := start(t, "watch", name, "--kubeconfig", path, "--cache-dir", t.TempDir(), "--until", "condition=Available")
+		got.expect(t, 0, `in namespace "shop"; now waiting for condition=Available`)
+		if !strings.Contains(got.out.String(), "deployment shop/") {
 			t.Errorf("%s: %s", name, got.out)
 		}
 	}

@@ -199,21 +199,14 @@ func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
 	if d.factory, err = tidings.NewFactory(config, options); err != nil {
 		return err
 	}
-	databases, err := tidings.Dynamic(d.factory, fleet.Databases, tidings.Selection{})
-	err = errors.Join(err,
-		addTyped[*corev1.Node](d, corev1.SchemeGroupVersion.WithKind("Node")),
-		addTyped[*corev1.Namespace](d, corev1.SchemeGroupVersion.WithKind("Namespace")),
-		addTyped[*appsv1.Deployment](d, appsv1.SchemeGroupVersion.WithKind("Deployment")),
-		addTyped[*appsv1.ReplicaSet](d, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")),
-		addTyped[*corev1.Pod](d, corev1.SchemeGroupVersion.WithKind("Pod")),
-		addTyped[*corev1.Service](d, corev1.SchemeGroupVersion.WithKind("Service")),
-		addTyped[*corev1.ConfigMap](d, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
-	if err == nil {
-		err = addType(d, fleet.Database, databases)
-	}
-	if err == nil && d.faults != nil {
-		err = d.faults.addSlowHandler()
-	}
+	err = errors.Join(
+		addType[*corev1.Node](d, corev1.SchemeGroupVersion.WithKind("Node")),
+		addType[*corev1.Namespace](d, corev1.SchemeGroupVersion.WithKind("Namespace")),
+		addType[*appsv1.Deployment](d, appsv1.SchemeGroupVersion.WithKind("Deployment")),
+		addType[*appsv1.ReplicaSet](d, appsv1.SchemeGroupVersion.WithKind("ReplicaSet")),
+		addType[*corev1.Pod](d, corev1.SchemeGroupVersion.WithKind("Pod")),
+		addType[*corev1.Service](d, corev1.SchemeGroupVersion.WithKind("Service")),
+		addType[*corev1.ConfigMap](d, corev1.SchemeGroupVersion.WithKind("ConfigMap")))
 	if err != nil {
 		return err
 	}

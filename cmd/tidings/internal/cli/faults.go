@@ -5,18 +5,14 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/cmd/tidings/internal/fleet"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
@@ -25,13 +21,11 @@ const (
 	faultEvery = 3 * time.Second
 	// outage is the time without a watch of the pods before the history is dropped.
 	outage = 500 * time.Millisecond
-	// slowness is the duration of a call of the slow handler.
-	slowness = 3 * time.Second
 	// backupAge is the age of a restored backup. restoring is the time for which the server is
 	// down: after ten seconds without contact, informers ask for its version.
 	backupAge, restoring = 2 * time.Second, 11 * time.Second
-	// forbidding is the time for which a type is forbidden, and lateness the delay of late events.
-	forbidding, lateness = 6 * time.Second, 8 * time.Second
+	// forbidding is the time for which a type is forbidden.
+	forbidding = 6 * time.Second
 	// longestBackoff bounds the backoff of the informers, so that no fault lasts long.
 	longestBackoff = 2 * time.Second
 	// silentFrom is the number of the first event or bookmark that a silent watch does not send.
@@ -48,36 +42,17 @@ const (
 	podType       = "pod"
 	silentType    = "configmap"
 	forbiddenType = "service"
-	lateType      = "replicaset"
 )
 
 // faults injects faults in a demo, one at a time, and prints the cost of each.
 type faults struct {
 	d        *demonstration
-	slow     atomic.Bool // the next call of the slow handler is slow
-	handler  *tidings.Registration
 	happened int // number of announced faults
-}
-
-func (f *faults) addSlowHandler() error {
-	pods, err := tidings.For[*corev1.Pod](f.d.factory, tidings.Selection{})
-	if err != nil {
-		return err
-	}
-	work := tidings.HandlerFunc[*corev1.Pod](func(tidings.Event[*corev1.Pod]) {
-		if f.slow.Swap(false) {
-			time.Sleep(slowness)
-		}
-	})
-	f.handler, err = pods.AddHandler(work, tidings.HandlerOptions{Name: "slow"})
-	return err
 }
 
 // run injects one fault after the other until ctx ends.
 func (f *faults) run(ctx context.Context) {
-	all := []func(context.Context){
-		f.cut, f.expire, f.beSlow, f.forbid, f.beLate, f.restore, f.fallSilent,
-	}
+	all := []func(context.Context){f.cut, f.expire, f.forbid, f.restore, f.fallSilent}
 	for i := 0; sleep(ctx, faultEvery); i++ {
 		all[i%len(all)](ctx)
 	}
@@ -257,26 +232,6 @@ func (f *faults) forget(ctx context.Context) error {
 	return nil
 }
 
-func (f *faults) beSlow(ctx context.Context) {
-	printing := f.d.types[slices.IndexFunc(f.d.types,
-		func(t demoType) bool { return t.of.Singular == podType })].handler
-	before := printing().Delivered
-	f.announce("slow handler",
-		fmt.Sprintf("a second handler of pods takes %v for one change", slowness))
-	f.slow.Store(true)
-	waiting, health := 0, f.handler.Health()
-	for f.slow.Load() || health.State != tidings.HandlerIdle {
-		if !sleep(ctx, recoveryEvery) {
-			break
-		}
-		health = f.handler.Health()
-		waiting = max(waiting, health.Pending)
-	}
-	f.slow.Store(false)
-	f.conclude(true, view.Counted(waiting, "change", "changes")+" waited for it",
-		fmt.Sprintf("the other handler received %d meanwhile", printing().Delivered-before))
-}
-
 // forbid takes the permission for a type from the informers for some time.
 func (f *faults) forbid(ctx context.Context) {
 	before, lasting := f.account(), context.WithoutCancel(ctx)
@@ -291,56 +246,6 @@ func (f *faults) forbid(ctx context.Context) {
 	forbidden.Lift()
 	cost, ok := f.await(lasting, before, "", rewatched)
 	f.conclude(ok, "watched again after "+since(before), cost)
-}
-
-// beLate withholds the events of a type from the cluster's controllers. They then hold back the
-// keys whose calls have written such objects.
-func (f *faults) beLate(ctx context.Context) {
-	f.announce("late events", fmt.Sprintf(
-		"a deployment is scaled, and for %v the cluster's controllers receive no event of %ss", lateness, lateType))
-	match := apisim.Match{Verb: "watch", Resource: lateType + "s.apps", UserAgent: fleet.UserAgent}
-	late := f.d.server.Inject(match, apisim.Stall(1, 0))
-	defer late.Lift()
-	f.d.server.CutConnections()
-	if err := f.scale(ctx); err != nil {
-		f.conclude(false, "", err.Error())
-		return
-	}
-	sleep(ctx, lateness)
-	held := f.heldBack()
-	late.Lift()
-	came, ok := time.Now(), true
-	lasting, cancel := context.WithTimeout(context.WithoutCancel(ctx), recoveryTimeout)
-	defer cancel()
-	for ok && f.heldBack() > 0 {
-		ok = sleep(lasting, recoveryEvery)
-	}
-	f.conclude(ok, view.Counted(held, "key", "keys")+" held back meanwhile",
-		"none "+view.Short(time.Since(came))+" after the events came")
-}
-
-func (f *faults) heldBack() (n int) {
-	for _, c := range f.d.cluster.Health().Controllers {
-		n += c.ParkedKeys
-	}
-	return n
-}
-
-// scale adds a pod to a deployment, so that a call writes an object of lateType.
-func (f *faults) scale(ctx context.Context) error {
-	all, _, err := f.d.server.List(ctx, appsv1.SchemeGroupVersion.WithResource("deployments"), "")
-	for _, o := range all {
-		d := o.(*appsv1.Deployment).DeepCopy()
-		isSteady := d.Status.ObservedGeneration == d.Generation && d.Status.UpdatedReplicas == *d.Spec.Replicas
-		if !isSteady || d.DeletionTimestamp != nil {
-			continue
-		}
-		*d.Spec.Replicas++
-		if _, err = f.d.server.Update(ctx, d); err == nil || !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-			return err
-		}
-	}
-	return err
 }
 
 // restore restores a backup of the server's storage.

@@ -60,21 +60,17 @@ func TestFaultsAreNarratedWithTheirCost(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"fault: connection cut: all 8 watches break\n",
+		"fault: connection cut: all 7 watches break\n",
 		`resumed from RV \d+ after \S+: 0 lists, [1-9]\d* objects? changed meanwhile\n`,
 		"fault: 410 Gone: a pod is deleted, and the server forgets the history that the watch of pods needs\n",
 		`listed again after \S+: 1 list, [1-9]\d* objects? changed meanwhile\n`,
-		"fault: slow handler: a second handler of pods takes 3s for one change\n",
-		`[1-9]\d* changes waited for it: the other handler received [1-9]\d* meanwhile\n`,
 		"fault: permission taken: the watch of services breaks, and the server forbids another\n",
 		`watched again after \S+: 0 lists, [1-9]\d* objects? changed meanwhile\n`,
-		"fault: late events: a deployment is scaled, and for 8s the cluster's controllers receive no event of replicasets\n",
-		`[1-9]\d* keys? held back meanwhile: none \S+ after the events came\n`,
 		`fault: restored backup: the server is down, then at RV \d+ instead of \d+\n`,
-		`noticed after 11s of outage: 8 lists, [1-9]\d* objects? changed meanwhile\n`,
+		`noticed after 11s of outage: 7 lists, [1-9]\d* objects? changed meanwhile\n`,
 		"fault: silent connection: the watch of configmaps brings nothing any more\n",
 		`closed and resumed after (29|30)(\.\d)?s: 0 lists, [1-9]\d* objects? changed meanwhile\n`,
-		`\n  faults     [7-9]\n`, "match the server",
+		`\n  faults     [5-9]\n`, "match the server",
 	} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("%s is not in:\n%s", want, out)
@@ -132,7 +128,7 @@ func (d *demonstration) writeUntil(ctx context.Context, every time.Duration) err
 
 // TestDemoMayEndDuringAFault ends demos at any moment of a fault.
 func TestDemoMayEndDuringAFault(t *testing.T) {
-	for _, seconds := range []int{4, 14, 20, 28, 38, 40, 50} {
+	for _, seconds := range []int{4, 8, 14, 24, 30, 45, 60} {
 		t.Run(fmt.Sprint(seconds), func(t *testing.T) {
 			out := demonstrate(t, demoOptions{
 				pods: 30, churn: 20, seed: 7, faults: true, length: time.Duration(seconds) * time.Second,

@@ -10,9 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -37,13 +35,11 @@ type cluster struct {
 	guard   *controller.Guard
 	slots   *controller.Slots // nil if the controllers are not divided
 	client  kubernetes.Interface
-	dynamic dynamic.NamespaceableResourceInterface // of the databases
 
 	nodes       *tidings.Informer[*corev1.Node]
 	deployments *tidings.Informer[*appsv1.Deployment]
 	sets        *tidings.Informer[*appsv1.ReplicaSet]
 	pods        *tidings.Informer[*corev1.Pod]
-	databases   *tidings.Informer[*unstructured.Unstructured]
 }
 
 // newCluster makes the clients and the informers for a server. With slots, the informers hold the
@@ -63,10 +59,6 @@ func newCluster(
 	if err != nil {
 		return nil, err
 	}
-	dynamicClient, err := dynamic.NewForConfig(guard.Config())
-	if err != nil {
-		return nil, err
-	}
 	typed := guard.Config()
 	typed.ContentType = runtime.ContentTypeProtobuf
 	client, err := kubernetes.NewForConfig(typed)
@@ -75,18 +67,16 @@ func newCluster(
 	}
 	c := &cluster{
 		logger: logger, factory: factory, guard: guard, slots: slots, client: client,
-		dynamic: dynamicClient.Resource(Databases),
 	}
 	var held tidings.Selection
 	if slots != nil {
 		held.Slots = slots.Held()
 	}
-	var errs [5]error
+	var errs [4]error
 	c.nodes, errs[0] = tidings.For[*corev1.Node](factory, tidings.Selection{})
 	c.deployments, errs[1] = tidings.For[*appsv1.Deployment](factory, held)
 	c.sets, errs[2] = tidings.For[*appsv1.ReplicaSet](factory, held)
 	c.pods, errs[3] = tidings.For[*corev1.Pod](factory, held)
-	c.databases, errs[4] = tidings.Dynamic(factory, Databases, held)
 	return c, errors.Join(errs[:]...)
 }
 

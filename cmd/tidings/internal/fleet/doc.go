@@ -1,5 +1,5 @@
-// Package fleet is the demo's cluster: a [Fleet] creates nodes, deployments, pods and a custom
-// type on a simulated API server, and runs controllers and users that change them.
+// Package fleet is the demo's cluster: a [Fleet] creates nodes, deployments and pods on a
+// simulated API server, and runs controllers and users that change them.
 //
 //	seed ─▶ New ─▶ Populate ─▶ apisim.Server ◀──HTTP── kubectl and other clients
 //	         │                  ▲    │
@@ -22,15 +22,14 @@
 //  3. pods, in the place of the scheduler and of all kubelets: a pod gets a node, its containers
 //     start after a moment, also after a crash, and its grace period ends at once. A pod whose
 //     replica set is gone is deleted.
-//  5. nodes: heartbeats, if there are users.
+//  4. nodes: heartbeats, if there are users.
 //
 // # Users
 //
-// Users release images, scale, break and evict pods, make databases fail over, and write
-// configurations. They write while there are fewer writes a second than the argument of
-// [Fleet.Manager]. The writes of the controllers count, also those of replicas. After a period of
-// many writes, users wait for at most twenty seconds. They neither scale nor update a deployment
-// whose spec another client has changed.
+// Users release images, scale, break and evict pods, and write configurations. They write while
+// there are fewer writes a second than the argument of [Fleet.Manager]. The writes of the
+// controllers count, also those of replicas. After a period of many writes, users wait for at most
+// twenty seconds. They neither scale nor update a deployment whose spec another client has changed.
 //
 // # The seed
 //

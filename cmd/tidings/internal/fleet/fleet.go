@@ -52,8 +52,6 @@ const (
 	podsPerNode      = 30
 	maxNamespaces    = 200
 	maxReplicas      = 24
-	// appsPerDatabase is the number of deployments for each one with a database.
-	appsPerDatabase = 3
 	// streamOfSeed is the second half of the generator's seed, an arbitrary constant.
 	streamOfSeed = 0x7469_6469_6e67_73
 )
@@ -73,7 +71,7 @@ func (f *Fleet) Populate(ctx context.Context, now time.Time) (err error) {
 	if f.templates, err = readTemplates(); err != nil {
 		return err
 	}
-	objects := []runtime.Object{f.templates.definition}
+	var objects []runtime.Object
 	for i := range max(2, 1+f.o.Pods/podsPerNode) {
 		node := f.newNode(i, now)
 		f.nodes, objects = append(f.nodes, node.Name), append(objects, node)
@@ -113,11 +111,7 @@ func (f *Fleet) createApp(ctx context.Context, i int, size int32, now time.Time)
 	namespace := f.namespaces[i%len(f.namespaces)]
 	d := f.newDeployment(namespace, numbered(appNames, i/len(f.namespaces)), size, now)
 	f.apps = append(f.apps, source.Key(d.Namespace, d.Name))
-	objects := []runtime.Object{f.newService(d), f.newConfig(d)}
-	if i%appsPerDatabase == 0 {
-		objects = append(objects, f.newDatabase(d, now))
-	}
-	if err := f.create(ctx, objects...); err != nil {
+	if err := f.create(ctx, f.newService(d), f.newConfig(d)); err != nil {
 		return err
 	}
 	d, err := apisim.Create(ctx, f.server, d)
@@ -192,7 +186,7 @@ type newRunner func() (controller.Runner, error)
 
 // controllers returns the controllers that may be divided among replicas.
 func (c *cluster) controllers() []newRunner {
-	return []newRunner{c.newDeployments, c.newReplicaSets, c.newPods, c.newDatabases}
+	return []newRunner{c.newDeployments, c.newReplicaSets, c.newPods}
 }
 
 func (c *cluster) newManager(runners []newRunner) (*controller.Manager, error) {

@@ -14,17 +14,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/rand"
 	"sigs.k8s.io/yaml"
-)
-
-// Database is the custom type of a fleet, Databases its resource.
-var (
-	Database  = schema.GroupVersionKind{Group: "fleet.example", Version: "v1", Kind: "Database"}
-	Databases = Database.GroupVersion().WithResource("databases")
 )
 
 const (
@@ -40,19 +32,16 @@ var manifests []byte
 
 // templates are the objects of manifests.yaml, of which the objects of a fleet are copies.
 type templates struct {
-	definition, database *unstructured.Unstructured
-	namespace            *corev1.Namespace
-	node                 *corev1.Node
-	config               *corev1.ConfigMap
-	service              *corev1.Service
-	deployment           *appsv1.Deployment
+	namespace  *corev1.Namespace
+	node       *corev1.Node
+	config     *corev1.ConfigMap
+	service    *corev1.Service
+	deployment *appsv1.Deployment
 }
 
 func readTemplates() (t templates, err error) {
 	documents := bytes.Split(manifests, []byte("\n---\n"))
-	for i, into := range []any{
-		&t.definition, &t.database, &t.namespace, &t.node, &t.config, &t.service, &t.deployment,
-	} {
+	for i, into := range []any{&t.namespace, &t.node, &t.config, &t.service, &t.deployment} {
 		if err := yaml.UnmarshalStrict(documents[i], into); err != nil {
 			return t, fmt.Errorf("fleet: document %d of the manifests: %w", i+1, err)
 		}
@@ -153,30 +142,6 @@ func (f *Fleet) newService(d *appsv1.Deployment) *corev1.Service {
 	service.Spec.Selector = d.Spec.Selector.MatchLabels
 	service.Spec.ClusterIP = fmt.Sprintf("10.96.%d.%d", f.rng.IntN(256), 1+f.rng.IntN(254))
 	return service
-}
-
-func (f *Fleet) newDatabase(d *appsv1.Deployment, now time.Time) *unstructured.Unstructured {
-	database := f.templates.database.DeepCopy()
-	database.SetNamespace(d.Namespace)
-	database.SetName(d.Name)
-	database.SetLabels(d.Labels)
-	setStatus(database, phaseReady, instance(database, 0), now)
-	return database
-}
-
-// setStatus sets the status of a database. primary is the instance that accepts writes.
-func setStatus(database *unstructured.Unstructured, phase, primary string, now time.Time) {
-	ready := map[bool]string{true: "True", false: "False"}[phase == phaseReady]
-	database.Object["status"] = map[string]any{
-		"phase": phase, "primary": primary, "conditions": []any{map[string]any{
-			"type": "Ready", "status": ready, "reason": phase,
-			"lastTransitionTime": now.UTC().Format(time.RFC3339),
-		}},
-	}
-}
-
-func instance(database *unstructured.Unstructured, i int) string {
-	return fmt.Sprintf("%s-%d", database.GetName(), i)
 }
 
 // hashOf returns ten characters of a hash of a value.

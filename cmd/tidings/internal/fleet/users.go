@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings/controller"
@@ -104,8 +103,6 @@ func (u *users) act(ctx context.Context, a act) error {
 	switch {
 	case a.roll < 467:
 		return u.configure(ctx, a)
-	case a.roll < 494:
-		return u.failOver(ctx, a)
 	case a.roll < 600:
 		return u.changeSpec(ctx, a, u.release)
 	case a.roll < 707:
@@ -126,16 +123,6 @@ func (u *users) act(ctx context.Context, a act) error {
 	return client.EvictV1(ctx, &policyv1.Eviction{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 	})
-}
-
-func (u *users) failOver(ctx context.Context, a act) error {
-	database, err := u.databases.Lister().Get(a.app)
-	if err != nil {
-		return err
-	}
-	_, err = objects.UpdateStatus(ctx, u.dynamic.Namespace(database.GetNamespace()), database,
-		func(d *unstructured.Unstructured) { setStatus(d, phaseFailingOver, "", time.Now()) })
-	return err
 }
 
 func (u *users) podsOf(app string) (pods []*corev1.Pod) {
