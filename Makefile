@@ -211,13 +211,6 @@ lines: ## Print the lines of Go: the product, everything without tests, and the 
 generate: ## Write generated files anew.
 	$(GO) generate ./...
 
-# The churn is low, so that one can read the picture. The times and the RVs differ from run to run.
-PICTURED := demo --faults --seed 42 --pods 200 --churn 10 --for 14s --color always --listen 127.0.0.1:16443
-.PHONY: pictures
-pictures: ## Record the demo as docs/demo.svg; needs script(1) of util-linux.
-	@mkdir -p bin && $(GO) build -o bin/tidings ./cmd/tidings
-	TMPDIR=/tmp $(GO) run ./internal/tool/gen/picture -out docs/demo.svg -columns 100 -rows 26 bin/tidings $(PICTURED)
-
 .PHONY: mutants
 mutants: ## Change the engine in SAMPLE random ways (default 1000): a test must fail. An hour (SEED, MUTATE).
 	@mkdir -p bin && $(GO) build -o bin/mutants ./internal/tool/mutants
