@@ -207,7 +207,9 @@ func (p *parts[T]) renew(
 	from := p.o.Part(ctx, one.namespace, p.scopeOf(one.namespace))
 	o := from.Reflector
 	o.Name, o.Partition, o.Known, o.Compare = p.Name(), one.prefix, p.cached, p.o.Compare
-	o.Newest = func() (key, version, uid string) { return p.newest(one.prefix) }
+	o.Newest = func(holds func(key, uid string) bool) (key, version, uid string) {
+		return p.newest(one.prefix, holds)
+	}
 	o.OnChange, o.Share, o.Slots = p.progress.wake, p.late.share, p.o.Slots
 	o.Transform = p.oneByOne(ctx, o.Transform)
 	o.Beside = p.followsScope(from.Source)
@@ -248,16 +250,18 @@ func (p *parts[T]) cached(key string) (obj T, version, uid string, ok bool) {
 	return obj, version, uid, ok
 }
 
-// newest returns the object of a partition that has changed last, "" for none. It goes through all
-// of them.
-func (p *parts[T]) newest(partition string) (key, version, uid string) {
-	if p.o.Untrusted() {
+// newest returns the object of a partition that has changed last, of those that holds accepts, or ""
+// for none. While changes wait in the queue, the cache may have objects that were deleted since.
+func (p *parts[T]) newest(
+	partition string, holds func(key, uid string) bool,
+) (key, version, uid string) {
+	if p.queue.Len() > 0 || p.o.Untrusted() {
 		return "", "", ""
 	}
 	for k, obj := range p.o.Known(p.store.Snapshot()).Prefix(partition) {
 		v, u := p.o.Describe(obj)
 		order, ok := p.o.Compare(v, version)
-		if version == "" || ok && order > 0 {
+		if (version == "" || ok && order > 0) && holds(k, u) {
 			key, version, uid = k, v, u
 		}
 	}

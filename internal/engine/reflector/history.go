@@ -59,7 +59,7 @@ type history struct {
 	position
 	slots   *slotFilter
 	compare func(a, b string) (order int, ok bool)
-	newest  func() (key, version, uid string) // Options.Newest
+	newest  func(holds func(key, uid string) bool) (key, version, uid string) // Options.Newest
 	// overtaken reports whether a first list was older than the state to which an earlier reflector
 	// has brought the queue.
 	overtaken bool
@@ -99,7 +99,7 @@ func (h *history) keepLast() {
 	}
 	h.toCheck, h.alive = h.last, lastChange{}
 	if h.last.deleted {
-		h.alive.key, h.alive.version, h.alive.uid = h.newest()
+		h.alive.key, h.alive.version, h.alive.uid = h.newest(h.slots.has)
 	}
 }
 

@@ -43,10 +43,10 @@ type Options[T any] struct {
 	// Known returns the cached object of a key with its version and UID. It must not keep the key,
 	// which is valid during the call only. nil knows no object: lists decode everything.
 	Known func(key string) (obj T, version, uid string, ok bool)
-	// Newest returns the cached object of the partition that has changed last, "" for none. It may
-	// go through all of them: it is called when the server may have been set back after a delete.
-	// nil knows no object.
-	Newest func() (key, version, uid string)
+	// Newest returns the cached object of the partition that has changed last, of those that holds
+	// accepts, or "" for none, also while the queue is not empty. It may go through all objects: it
+	// is called when the server may have been set back after a delete. nil knows no object.
+	Newest func(holds func(key, uid string) bool) (key, version, uid string)
 	// Compare orders the versions of events as [delta.Options].Compare orders versions of objects;
 	// nil means delta.CompareDecimal. Events whose versions it cannot compare are handed on.
 	Compare func(a, b string) (order int, ok bool)
@@ -101,7 +101,7 @@ func (o Options[T]) withDefaults() Options[T] {
 		o.Known = func(string) (obj T, version, uid string, ok bool) { return }
 	}
 	if o.Newest == nil {
-		o.Newest = func() (key, version, uid string) { return }
+		o.Newest = func(func(key, uid string) bool) (key, version, uid string) { return }
 	}
 	if o.Go == nil {
 		o.Go = func(f func()) { go f() }

@@ -152,9 +152,6 @@ func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 		fmt.Fprintf(&b, "  %s %s\n", p.Dim(fmt.Sprintf("%-10s", name)), text)
 	}
 	row("changes", seen)
-	if n := d.printer.heartbeats.Load(); n > 0 {
-		row("heartbeats", view.Counted(n, "update", "updates")+" of nodes, not printed")
-	}
 	if counts.Seen > 0 {
 		row("lag", fmt.Sprintf("half within %s, 99 of 100 within %s, %s at most, write to handler%s",
 			view.Short(d.lag.Quantile(0.5)), view.Short(d.lag.Quantile(0.99)),

@@ -34,8 +34,7 @@ const (
 
 const demoHelp = `Demo starts an API server in this process, creates nodes, deployments, pods and more on it, and
 changes them as a busy cluster would. Informers follow it over HTTP, and every change that they
-receive is shown with the fields that differ; heartbeats are only counted. In the end the
-caches are compared with the server.
+receive is shown with the fields that differ. In the end the caches are compared with the server.
 
 With --faults, connections break or fall silent, and the server forgets its history (410 Gone),
 forbids a type or is restored from a backup. Demo prints what each fault cost, as the health of the

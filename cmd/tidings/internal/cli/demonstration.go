@@ -214,7 +214,7 @@ func (d *demonstration) addTypes(c *common, config *rest.Config) (err error) {
 	for _, t := range d.types {
 		types = append(types, t.of)
 	}
-	d.printer = &printer{screen: d.screen, heartbeats: new(atomic.Int64)}
+	d.printer = &printer{screen: d.screen}
 	d.printer.show(types)
 	d.counts.Store(true)
 	return nil

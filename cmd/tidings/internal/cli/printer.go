@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"runtime/metrics"
 	"sync"
-	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -19,8 +18,6 @@ type printer struct {
 	screen  *view.Screen
 	secrecy view.Secrecy
 	tally   *view.Tally
-	// heartbeats counts the heartbeats, which are then not printed; nil prints them.
-	heartbeats *atomic.Int64
 
 	mu     sync.Mutex // held by one handler at a time; guards render and err
 	render func(view.Change) (string, error)
@@ -43,10 +40,6 @@ func (p *printer) print(c view.Change) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.err != nil {
-		return
-	}
-	if p.heartbeats != nil && view.IsHeartbeat(c) {
-		p.heartbeats.Add(1)
 		return
 	}
 	text, err := p.render(p.secrecy.Apply(c))
@@ -75,9 +68,6 @@ func (p *printer) status(informers []tidings.Health, now time.Time) []string {
 		parts = append(parts, "RV "+view.Printable(version))
 	}
 	parts = append(parts, fmt.Sprintf("%.0f events/s", p.tally.Rate(now)))
-	if p.heartbeats != nil {
-		parts = append(parts, view.Counted(p.heartbeats.Load(), "heartbeat", "heartbeats"))
-	}
 	return append(parts, "heap "+view.Bytes(heapSize()))
 }
 

@@ -22,7 +22,6 @@
 //  3. pods, in the place of the scheduler and of all kubelets: a pod gets a node, its containers
 //     start after a moment, also after a crash, and its grace period ends at once. A pod whose
 //     replica set is gone is deleted.
-//  4. nodes: heartbeats, if there are users.
 //
 // # Users
 //

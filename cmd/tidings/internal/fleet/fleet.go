@@ -144,9 +144,8 @@ func (f *Fleet) createApp(ctx context.Context, i int, size int32, now time.Time)
 func (f *Fleet) Health() []tidings.Health { return f.factory.Health() }
 
 // Manager returns a manager of the cluster's controllers, unless replicas run them. While it runs,
-// nodes send heartbeats. Users write while there are fewer than perSecond writes a second, those of
-// the controllers included. With 0, neither nodes nor users write. Call it after Populate. Run one
-// such manager at a time.
+// users write if there are fewer than perSecond writes a second, those of the controllers included;
+// with 0 they do not. Call it after Populate. Run one such manager at a time.
 func (f *Fleet) Manager(perSecond float64) (*controller.Manager, error) {
 	c, err := newCluster(f.server.Config(), f.o.Logger, nil)
 	if err != nil {
@@ -156,10 +155,6 @@ func (f *Fleet) Manager(perSecond float64) (*controller.Manager, error) {
 	var runners []newRunner
 	if f.o.Written == nil {
 		runners = c.controllers()
-	}
-	if perSecond > 0 {
-		runners = append(runners,
-			func() (controller.Runner, error) { return c.newNodes(len(f.nodes), perSecond) })
 	}
 	if perSecond > 0 || f.o.Written != nil {
 		runners = append(runners,

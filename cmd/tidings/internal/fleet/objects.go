@@ -95,9 +95,9 @@ func (f *Fleet) newNode(i int, now time.Time) *corev1.Node {
 		{Type: corev1.NodeHostName, Address: node.Name},
 	}
 	for i := range node.Status.Conditions {
-		node.Status.Conditions[i].LastTransitionTime = metav1.NewTime(now)
+		c := &node.Status.Conditions[i]
+		c.LastTransitionTime, c.LastHeartbeatTime = metav1.NewTime(now), metav1.NewTime(now)
 	}
-	setHeartbeat(node, now)
 	return node
 }
 

@@ -186,3 +186,11 @@ func commonElements(run []difference) string {
 	}
 	return common
 }
+
+// isWritten reports whether every write changes a field.
+func isWritten(change fielddiff.Change) bool {
+	return change.Path == "metadata.resourceVersion" ||
+		strings.HasPrefix(change.Path, "metadata.managedFields")
+}
+
+func lastField(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }

@@ -323,34 +323,6 @@ func TestValuesStayWholeOnANarrowScreen(t *testing.T) {
 	}
 }
 
-func TestHeartbeats(t *testing.T) {
-	node := func(version, heartbeat, ready string) *unstructured.Unstructured {
-		return object(nodes, "", "n", version, map[string]any{"status": map[string]any{"conditions": []any{
-			map[string]any{"type": "Ready", "status": ready, "lastHeartbeatTime": heartbeat},
-		}}})
-	}
-	leases := view.Type{Kind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"}}
-	lease := func(version, renewed, holder string) *unstructured.Unstructured {
-		return object(leases, "kube-node-lease", "n", version, map[string]any{"spec": map[string]any{"renewTime": renewed, "holderIdentity": holder}})
-	}
-	for name, c := range map[string]struct {
-		change view.Change
-		want   bool
-	}{
-		"status of a node":       {updated(nodes, node("1", "a", "True"), node("2", "b", "True")), true},
-		"a node that is lost":    {updated(nodes, node("1", "a", "True"), node("2", "b", "False")), false},
-		"a write without change": {updated(nodes, node("1", "a", "True"), node("2", "a", "True")), false},
-		"renewed lease":          {updated(leases, lease("1", "a", "x"), lease("2", "b", "x")), true},
-		"lease of another":       {updated(leases, lease("1", "a", "x"), lease("2", "b", "y")), false},
-		"another kind":           {updated(widgets, node("1", "a", "True"), node("2", "b", "True")), false},
-		"new node":               {view.Change{Of: nodes, Event: tidings.Added, New: node("1", "a", "True")}, false},
-	} {
-		if got := view.IsHeartbeat(c.change); got != c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
-}
-
 func TestNothingInAnObjectReachesTheTerminalAsACommand(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		hostile := func(label string) string { return rapid.String().Draw(t, label) }
