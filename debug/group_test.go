@@ -126,7 +126,10 @@ func TestGroupWithoutAMap(t *testing.T) {
 	w := groupPages(t, g)
 	w.has(groupPath, true, "There is no map that can be read: the map has no end", "cannot be joined: forbidden",
 		"its Leases cannot be watched: no watch")
-	g.health.State = shard.Stopped
+
+	stopped := *g
+	stopped.health.State = shard.Stopped
+	w = groupPages(t, &stopped)
 	w.has("/", false, "cannot be joined")
 }
 
