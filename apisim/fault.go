@@ -16,7 +16,8 @@ import (
 //
 // Some faults are about frames. A watch sends a frame per event, and any other answer is one frame.
 // Frames count from 1. Frame 0 is the head of an answer, its status and header. [EachFrame] stands
-// for every frame but the head.
+// for every frame but the head. Of several faults that change the pages of a list, the last one
+// holds.
 type Fault struct {
 	name string
 	lags bool // it needs the state at the injection

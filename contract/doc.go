@@ -10,6 +10,9 @@
 //	logs_test.go              every line of docs/logs.md
 //	world_test.go, …          the rigs: a server, a factory and an informer of each kind (probe_test.go)
 //
+// The promises of controllers have their tests in package controller (contract_*_test.go), those of
+// shards in package shard.
+//
 // The other files test what is no promise by the name of its subject: options, indexes, sharing,
 // terms of a factory. `go test -run TestP16_ ./...` runs the tests of one promise.
 package contract

@@ -33,6 +33,20 @@ func faultsOfRequests() []faultRow {
 			test: func(w *world) { dropped(w, 10*time.Millisecond) }},
 		{name: "Drop after two seconds", covers: "Drop",
 			test: func(w *world) { dropped(w, 2*time.Second) }},
+		// Only the first list takes the state that the server has at hand.
+		{name: "Lag of what is listed again", covers: "Lag", options: paged, test: laggingList},
+	}
+}
+
+// faultsOfLists are those of the pages and the bytes of a list.
+func faultsOfLists() []faultRow {
+	small := paged
+	small.Transport.MaxListBytes = 1 << 20
+	again := func(says string, fault apisim.Fault) func(*world) {
+		return func(w *world) { listAgain(w, says, fault) }
+	}
+	const notAList = `{"kind":"Status","apiVersion":"v1","status":"Success"}`
+	return []faultRow{
 		// A list whose token expires is read again without pages.
 		{name: "ExpireTokens", covers: "ExpireTokens", options: paged, test: expiredTokens},
 		// A list whose pages stay empty, or whose tokens repeat, is read without pages.
@@ -46,20 +60,6 @@ func faultsOfRequests() []faultRow {
 			w.after(time.Second)
 			l.agrees()
 		}},
-		// Only the first list takes the state that the server has at hand.
-		{name: "Lag of what is listed again", covers: "Lag", options: paged, test: laggingList},
-	}
-}
-
-// faultsOfLists are those of the bytes of a list.
-func faultsOfLists() []faultRow {
-	small := paged
-	small.Transport.MaxListBytes = 1 << 20
-	again := func(says string, fault apisim.Fault) func(*world) {
-		return func(w *world) { listAgain(w, says, fault) }
-	}
-	const notAList = `{"kind":"Status","apiVersion":"v1","status":"Success"}`
-	return []faultRow{
 		// A body that broke off is not decoded.
 		{name: "CutWithin a list", covers: "CutWithin", options: paged,
 			test: again("the connection ended in the middle", apisim.CutWithin(1))},

@@ -40,7 +40,7 @@ func runLives(t *testing.T, seed uint64) {
 	l := newLives(t, seed)
 	defer func() {
 		if t.Failed() {
-			t.Logf("repeat it with: go test -run TestLives -lives.seed=%d .", seed)
+			t.Logf("repeat it with: go test -run TestLives -lives.seed=%d ./contract", seed)
 			t.Logf("history:\n%s", strings.Join(l.history, "\n"))
 		}
 	}()

@@ -20,6 +20,7 @@ import (
 	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/controller/internal/incarnation"
 	"github.com/tidings-go/tidings/controller/internal/queue"
+	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -123,7 +124,7 @@ func (c *call[T]) hasLeft(last metav1.Object) (bool, error) {
 	if !primary.Selects() {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeout(c.Context, barrier.AskAfter)
+	ctx, cancel := context.WithTimeout(c.Context, written.AskTimeout)
 	defer cancel()
 	return c.r.c.o.Guard.Exists(ctx, primary.GVR(), last)
 }

@@ -18,8 +18,12 @@ import (
 	"github.com/tidings-go/tidings/controller/internal/terms"
 )
 
-// housekeeping is the period of the checks that no event leads to.
-const housekeeping = time.Second
+const (
+	// housekeeping is the period of the checks that no event leads to.
+	housekeeping = time.Second
+	// longHeld is the time after which a line says that a key is held back.
+	longHeld = 10 * time.Second
+)
 
 // run is one run of a controller, from Run to its return:
 //
@@ -318,7 +322,7 @@ func (r *run[T]) logLong() {
 	}
 	for _, k := range r.queue.Keys(queue.Parked, 1) {
 		held, ok := r.barrier.Held(k.Key)
-		if d := time.Since(held.Since); ok && d >= barrier.AskAfter && d < barrier.AskAfter+housekeeping {
+		if d := time.Since(held.Since); ok && d >= longHeld && d < longHeld+housekeeping {
 			r.c.o.Logger.Warn("a key is held back, as a cache does not show what its calls wrote",
 				"key", held.Key, "informer", held.Informer, "object", held.Object, "version", held.Version)
 		}

@@ -202,7 +202,7 @@ func (s *writes) awaitOne(ctx context.Context, m *member, w *write) error {
 		if state = s.state(w); state != asked {
 			due = state.Due(m, s.now())
 		} else {
-			due = s.now() + written.AskAfter
+			due = s.now() + written.AskAgain
 		}
 	}
 }
@@ -238,7 +238,7 @@ func (s *writes) ask(ctx context.Context, m *member, w *write, state written.Wri
 	if s.isShown(m, w) || s.state(w) != state {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, written.AskAfter)
+	ctx, cancel := context.WithTimeout(ctx, written.AskTimeout)
 	defer cancel()
 	a, err := state.Ask(ctx, s.server, m, m.holds(), s.now()-began)
 	s.mu.Lock()

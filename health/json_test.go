@@ -3,6 +3,7 @@ package health
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"reflect"
@@ -58,6 +59,8 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
+var update = flag.Bool("update", false, "write testdata/informer.json anew")
+
 func formatted(t *testing.T, value any) string {
 	t.Helper()
 	form, err := json.MarshalIndent(value, "", "  ")
@@ -72,9 +75,14 @@ func formatted(t *testing.T, value any) string {
 func TestJSONForm(t *testing.T) {
 	const file = "testdata/informer.json"
 	got := formatted(t, filled[Informer]())
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
 	want, err := os.ReadFile(file)
 	if err != nil || got != string(want) {
-		t.Errorf("the JSON form differs from %s (%v):\n%s", file, err, got)
+		t.Errorf("the JSON form differs from %s (%v), which -update writes:\n%s", file, err, got)
 	}
 }
 

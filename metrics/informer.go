@@ -11,7 +11,9 @@ import (
 	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 
-// informerFamilies are the metrics of informers and of their handlers.
+// informerFamilies are the metrics of informers and of their handlers. An informer has at most 12
+// series: a further figure takes the place of another one, or is sent only while it is not 0, as
+// undecodable is.
 type informerFamilies struct {
 	state, synced, objects, queued, age, failures *family
 	lists, objectErrors, batches, memory          *family

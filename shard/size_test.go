@@ -9,7 +9,7 @@ import (
 	"github.com/tidings-go/tidings/shard/internal/handover"
 )
 
-// crowd is the number of members of TestS7_TheMapOfACrowd.
+// crowd is the number of members of TestS7_TheSizeOfTheMap.
 var crowd = flag.Int("shard.crowd", 24, "members of the group whose map and writes are measured")
 
 // TestS7_TheSizeOfTheMap has the identities of pods of a Deployment, and slots that have been

@@ -14,7 +14,7 @@ const (
 	page  = "../docs/reliability.md"
 	first = "| property | test | kinds of informer | servers |\n| --- | --- | --- | --- |\n"
 	// mutations is the property without a test in the suite.
-	mutations = "| P17 | `TestP17_…` of the root package, not of the suite | typed, dynamic, metadata | `apisim` |\n"
+	mutations = "| P17 | `TestP17_…` of package `contract`, not of the suite | typed, dynamic, metadata | `apisim` |\n"
 )
 
 // inRealTime are the tests of e2e in the place of those of the suite that would take

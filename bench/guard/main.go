@@ -31,7 +31,7 @@ func suites() []suite {
 		{"internal/engine/fanout", "^Benchmark(Notification|Stuck|LateJoin)$",
 			regexp.MustCompile("batch=1$"), "1000x"},
 		{"source", "^Benchmark(List|Watch)$", nil, "20x"},
-		{".", "^BenchmarkInitialSync$", nil, "1x"},
+		{"contract", "^BenchmarkInitialSync$", nil, "1x"},
 		{"clientgo/cache", "^BenchmarkUpdates$/^1 handlers$/^(native|drop-in)", nil, "20000x"},
 	}
 }

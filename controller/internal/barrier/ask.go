@@ -51,7 +51,7 @@ func (a *Asker) Run(ctx context.Context) {
 // About asks about the writes of a key that have not shown for too long. It returns the answers
 // that have failed.
 func (a *Asker) About(ctx context.Context, key string) (failed []answer) {
-	ctx, cancel := context.WithTimeout(ctx, AskAfter)
+	ctx, cancel := context.WithTimeout(ctx, written.AskTimeout)
 	defer cancel()
 	answers := a.Barrier.questions(key)
 	for i := range answers {

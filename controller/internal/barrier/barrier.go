@@ -17,9 +17,6 @@ import (
 )
 
 const (
-	// AskAfter is the time for which a key waits for the caches. After it, the server is asked whether
-	// they are behind it.
-	AskAfter = written.AskAfter
 	// eventWait is the least time for which a settled write is kept, so that its event is recognised.
 	eventWait = time.Minute
 	// NoSlot is in place of a slot for controllers without slots.
@@ -261,7 +258,7 @@ func (b *Barrier) Hold(key string) (parked, unshown bool) {
 // asked now.
 func (b *Barrier) plan(p *pending) {
 	now := b.Now()
-	next, ask := now+AskAfter, false
+	next, ask := now+written.AskAgain, false
 	for w := range p.all(ofKey) {
 		if w.settled {
 			continue

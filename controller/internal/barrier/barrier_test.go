@@ -13,6 +13,7 @@ import (
 	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/controller/internal/caches"
 	"github.com/tidings-go/tidings/internal/engine/slot"
+	"github.com/tidings-go/tidings/internal/lead/written"
 	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
 )
@@ -136,7 +137,7 @@ func BenchmarkC03_Overdue(b *testing.B) {
 		}
 	}
 	for b.Loop() {
-		held.epoch = held.epoch.Add(-AskAfter)
+		held.epoch = held.epoch.Add(-written.AskAgain)
 		held.CheckDue()
 	}
 }

@@ -92,7 +92,7 @@ func (g *Gate) Update(w *Waits) {
 	if len(behind) == 0 || time.Since(w.asked) < w.again {
 		return
 	}
-	w.asked, w.again = time.Now(), min(max(barrier.AskAfter, 2*w.again), mostAskAgain)
+	w.asked, w.again = time.Now(), min(max(written.AskAgain, 2*w.again), mostAskAgain)
 	for _, u := range behind {
 		if !w.asking[u] && !u.IsAbsent(u.namespace) && u.want.Until <= g.Barrier.Now() {
 			g.askLocked(w, u)
@@ -147,7 +147,7 @@ func (g *Gate) isFoundOver(u Behind, found *[]Behind) bool {
 const (
 	// handOverWait bounds the wait of a start for the versions that the last holder of a term has
 	// left. Then the keys that need them wait alone.
-	handOverWait = barrier.AskAfter
+	handOverWait = 10 * time.Second
 	// crashWait bounds the wait for the server's versions if the last holder has left none. It is not
 	// known whether there were writes, and a quiet collection shows its version once a minute.
 	crashWait = time.Second

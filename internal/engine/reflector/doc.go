@@ -64,12 +64,12 @@
 // asks for the newest cached object as well: a server without a deleted object may be of any
 // history. If the server has the object in an older state, or in another one at the same version,
 // or has it not and the watch never brings its end, the server has passed the reached version after
-// it was set back. Where no
-// bookmark tells what a watch has passed, the next watch is asked to end within five minutes. If it
-// lasts for four, ends in order and has not brought the end, a second check that misses the object
-// leads to a list, which shows a new history by older states. A check that fails while a watch runs
-// is made again after half a minute, then after a minute and so on, or as late as the server asks,
-// when the watch brings something: the events of such a watch may be of the new history.
+// it was set back. Where no bookmark tells what a watch has passed, the next watch is asked to end
+// within five minutes. If it lasts for four, ends in order and has not brought the end, a second
+// check that misses the object leads to a list, which shows a new history by older states. A check
+// that fails while a watch runs is made again after half a minute, then after a minute and so on,
+// or as late as the server asks, when the watch brings something: the events of such a watch may be
+// of the new history.
 //
 // A consistent list begins a new history if its version is lower than the reached one, if a check
 // has found so, or if it has an object in an older state than the cache has, at a version before

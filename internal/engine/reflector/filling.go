@@ -310,7 +310,7 @@ func (f *filling[T]) list(
 	o := source.ListOptions{
 		Limit: f.o.PageSize, ShardSelector: f.slots.selectionOf(slots).selector, Selects: wanted,
 	}
-	pages := f.requests.pages(ctx, f.o.Beside, o)
+	pages := f.requests.beginPages(ctx, f.o.Beside, o)
 	defer func() { pages.end(err, len(items)) }()
 	defer f.count.set(0)
 	for ; !pages.last; f.count.set(len(items)) {
@@ -321,7 +321,7 @@ func (f *filling[T]) list(
 				f.recorder.noteError(err)
 				pages.end(err, len(items))
 				o.Limit = 0
-				pages, items = f.requests.pages(ctx, f.o.Beside, o), nil
+				pages, items = f.requests.beginPages(ctx, f.o.Beside, o), nil
 			case pageAgain:
 				if err := f.awaitPage(ctx, err, end, pages.failures); err != nil {
 					return items, "", err

@@ -46,7 +46,7 @@ func (s *paging[T]) begin(ctx context.Context) {
 	if !s.listed && !s.history.overtaken && !s.o.ConsistentFirstList {
 		o.Version = "0"
 	}
-	s.pages = s.requests.pages(ctx, s.requests.source, o)
+	s.pages = s.requests.beginPages(ctx, s.requests.source, o)
 }
 
 // step asks for page after page.
@@ -133,7 +133,7 @@ type pageReader[T any] struct {
 	source   source.Source[T]
 	o        source.ListOptions // of every page, but for the token
 	span     span               // of all pages
-	pages    pages              // where the list is
+	tokens   tokens             // where the list is
 
 	version  string // of the first page
 	read     int    // pages
@@ -144,12 +144,12 @@ type pageReader[T any] struct {
 // next reads the next page. The version of the list is the one of its first page, so that a watch
 // from there brings every change that was made while the others were read.
 func (p *pageReader[T]) next() (source.Page[T], error) {
-	p.pages.first, p.pages.repeated = "", false
+	p.tokens.first, p.tokens.repeated = "", false
 	o := p.o
-	o.Continue, o.Selects = p.pages.token, p.pages.noting(o.Selects)
+	o.Continue, o.Selects = p.tokens.token, p.tokens.noting(o.Selects)
 	if isCached := o.IsCached; isCached != nil {
 		o.IsCached = func(key, version, uid string) bool {
-			p.pages.note(key)
+			p.tokens.note(key)
 			return isCached(key, version, uid)
 		}
 	}
@@ -159,16 +159,16 @@ func (p *pageReader[T]) next() (source.Page[T], error) {
 	}
 	p.failures = 0
 	p.read++
-	if p.pages.token == "" {
+	if p.tokens.token == "" {
 		p.version = page.Version
 	}
 	for _, item := range page.Items {
-		p.pages.note(item.Key)
+		p.tokens.note(item.Key)
 	}
 	if p.last = page.Continue == ""; p.last {
 		return page, nil
 	}
-	return page, p.pages.follow(page.Continue)
+	return page, p.tokens.follow(page.Continue)
 }
 
 // fate is what follows a page that failed.
@@ -180,13 +180,14 @@ const (
 	listUnpaged      // the list begins anew, without pages
 )
 
-// fateOf returns what follows a page that failed, and counts the failure.
+// fateOf returns what follows a page that failed, and counts the failure. It does not count the next
+// request, which next makes: a list that is demanded does not ask again.
 //
 //	the pages have no end, or a token has expired, and the list has pages  → listUnpaged
 //	a later page may succeed, and has not failed pageTries times in a row  → pageAgain
 //	any other failure                                                      → listFails
 func (p *pageReader[T]) fateOf(end ending) fate {
-	switch later := p.pages.token != ""; {
+	switch later := p.tokens.token != ""; {
 	case p.o.Limit > 0 && (end.cause == endless || later && end.cause == expired):
 		return listUnpaged
 	case later && end.transient && p.failures < pageTries:
@@ -220,21 +221,21 @@ const (
 		"and a continue token with each")
 )
 
-// pages follows the continue tokens of a list, and finds out that they lead to no end: by a token
+// tokens follows the continue tokens of a list, and finds out that they lead to no end: by a token
 // or an object of an earlier page, or by too many empty pages.
-type pages struct {
+type tokens struct {
 	token    string // of the page that is asked for, "" for the first
 	first    string // the first object of that page
 	repeated bool   // that page has seenObject
 	empty    int    // pages in a row without an object
-	tokens   int    // that were followed
+	followed int    // tokens
 
 	// One token is remembered, with the first object of the page that it came with.
 	seenToken, seenObject string
 }
 
 // note notes an object of the page by its key, or by its UID.
-func (p *pages) note(object string) {
+func (p *tokens) note(object string) {
 	if object == "" {
 		return
 	}
@@ -246,7 +247,7 @@ func (p *pages) note(object string) {
 
 // noting returns selects, and notes the objects that it is called with: a page whose objects are
 // not wanted is not empty.
-func (p *pages) noting(selects source.Selects) source.Selects {
+func (p *tokens) noting(selects source.Selects) source.Selects {
 	if selects == nil {
 		return nil
 	}
@@ -259,7 +260,7 @@ func (p *pages) noting(selects source.Selects) source.Selects {
 // follow moves to the next page, unless this one shows that the pages have no end. A later token is
 // remembered after twice as many pages each time, so that in the end it is one of any cycle of
 // tokens, or of pages with ever new tokens.
-func (p *pages) follow(token string) error {
+func (p *tokens) follow(token string) error {
 	if p.empty++; p.first != "" {
 		p.empty = 0
 	}
@@ -271,7 +272,7 @@ func (p *pages) follow(token string) error {
 	case p.empty >= emptyPages:
 		return errEmptyPages
 	}
-	if p.tokens++; p.tokens&(p.tokens-1) == 0 {
+	if p.followed++; p.followed&(p.followed-1) == 0 {
 		p.seenToken, p.seenObject = token, p.first
 	}
 	p.token = token

@@ -33,8 +33,8 @@ func (q *requests[T]) page(
 	return page, err
 }
 
-// pages counts a list and returns the reader of its pages.
-func (q *requests[T]) pages(
+// beginPages counts a list and returns the reader of its pages.
+func (q *requests[T]) beginPages(
 	ctx context.Context, src source.Source[T], o source.ListOptions,
 ) *pageReader[T] {
 	return &pageReader[T]{requests: q, source: src, o: o, span: q.startList(ctx)}

@@ -261,7 +261,7 @@ func (b *uselessServer) hour(t *testing.T) (lists, requests int64) {
 }
 
 // TestP18_ServerThatCannotBeWatchedIsListedPolitely counts the requests of an hour. client-go
-// sends 187 lists and as many watches there, counted by TestWatchesOfNoUseLeadToAList.
+// sends 187 lists and as many watches there.
 func TestP18_ServerThatCannotBeWatchedIsListedPolitely(t *testing.T) {
 	reading := func(reads ...read) opener {
 		return func(ctx context.Context, _ string) (source.Stream[object], error) {

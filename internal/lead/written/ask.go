@@ -20,7 +20,7 @@ type Answer struct {
 // Ask asks the server about a write of a resource, for which a call or a read has waited. It is
 // settled if the server has lost it, the cached object is the server's, or the selection of the
 // cache leaves the object out. Otherwise a cache is listed again if no event may come, and told
-// after AskAfter if one should have.
+// after ten seconds if one should have.
 func (w Write) Ask(
 	ctx context.Context, server *guard.Guard, by Cache, gvr schema.GroupVersionResource,
 	waited time.Duration,
@@ -70,7 +70,7 @@ func (w Write) Ask(
 	case mayBeQuiet:
 		a.Listing = true
 		by.CatchUp(w.Object, w.Version)
-	case waited >= AskAfter:
+	case waited >= askAfter:
 		by.SuspectWatch(w.Object, "", "")
 	}
 	return a, err

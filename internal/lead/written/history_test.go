@@ -103,7 +103,7 @@ func TestC03_AnotherObjectBehindATransform(t *testing.T) {
 	} {
 		var doubts []string
 		test.cache.doubts = &doubts
-		a, err := test.write.Ask(t.Context(), asker, test.cache, corev1.SchemeGroupVersion.WithResource("configmaps"), AskAfter)
+		a, err := test.write.Ask(t.Context(), asker, test.cache, corev1.SchemeGroupVersion.WithResource("configmaps"), askAfter)
 		if err != nil || a.Settled != test.want || (len(doubts) > 0) == test.want {
 			t.Errorf("%s: settled %v, doubts %q, %v", name, a.Settled, doubts, err)
 		}

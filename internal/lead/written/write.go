@@ -11,8 +11,12 @@ import (
 )
 
 const (
-	// AskAfter is the wait for a write before the server is asked whether the cache is behind it.
-	AskAfter = 10 * time.Second
+	// askAfter is the wait for a write before the server is asked whether the cache is behind it.
+	askAfter = 10 * time.Second
+	// AskAgain is the wait after a question before the next one.
+	AskAgain = 10 * time.Second
+	// AskTimeout bounds a question to the server.
+	AskTimeout = 10 * time.Second
 	// conflictWait is the longest wait for the state that a write was in conflict with.
 	conflictWait = time.Second
 	// hiddenWait is the wait for a write that may bring no event, before the server is asked: one
@@ -163,10 +167,10 @@ func (w *Write) Due(by Cache, since time.Duration) time.Duration {
 	case name == "", w.isLostIn(s), s.selects && (!w.Gone || w.Version != "") && !s.cached:
 		return since + hiddenWait
 	}
-	return since + AskAfter
+	return since + askAfter
 }
 
-// Replaces reports whether the write makes an earlier one one that is not waited for.
+// Replaces reports whether nothing waits for an earlier write any more, because of this one.
 func (w *Write) Replaces(earlier *Write) bool {
 	return w.Object == earlier.Object && w.UID == earlier.UID &&
 		!w.Unknown && !earlier.Unknown && w.Gone == earlier.Gone &&

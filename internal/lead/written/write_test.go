@@ -136,12 +136,12 @@ func TestC03_Due(t *testing.T) {
 		want  time.Duration
 	}{
 		"a collection":          {guard.Write{Version: "10"}, fakeCache{}, 6 * time.Second},
-		"usually":               {guard.Write{Version: "10"}, fakeCache{}, 5*time.Second + AskAfter},
+		"usually":               {guard.Write{Version: "10"}, fakeCache{}, 5*time.Second + askAfter},
 		"a hidden object":       {guard.Write{Version: "10"}, fakeCache{selects: true}, 6 * time.Second},
-		"a cached object":       {guard.Write{Version: "10"}, fakeCache{selects: true, version: "9"}, 5*time.Second + AskAfter},
-		"a deletion":            {guard.Write{Gone: true}, fakeCache{selects: true}, 5*time.Second + AskAfter},
+		"a cached object":       {guard.Write{Version: "10"}, fakeCache{selects: true, version: "9"}, 5*time.Second + askAfter},
+		"a deletion":            {guard.Write{Gone: true}, fakeCache{selects: true}, 5*time.Second + askAfter},
 		"a hidden deletion":     {guard.Write{Gone: true, Version: "10"}, fakeCache{selects: true}, 6 * time.Second},
-		"one left out":          {guard.Write{Version: "10"}, fakeCache{selects: true, undecodable: "9"}, 5*time.Second + AskAfter},
+		"one left out":          {guard.Write{Version: "10"}, fakeCache{selects: true, undecodable: "9"}, 5*time.Second + askAfter},
 		"an unknown outcome":    {guard.Write{Unknown: true, NotBefore: epoch.Add(35 * time.Second)}, fakeCache{}, 35 * time.Second},
 		"the end of a conflict": {guard.Write{Conflict: true, Sent: epoch}, fakeCache{}, time.Second},
 	} {

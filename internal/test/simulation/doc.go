@@ -25,8 +25,8 @@
 //
 // Four suites ask what happens to an informer, each in its own way. A new fault, kind of informer
 // or option is a row or a dimension of those of them that can have it. The others are package
-// tidingstest, the tables of faults of the root (faults_*_test.go), and its random lives
-// (lives_*_test.go).
+// tidingstest, the tables of faults of package contract (contract/faults_*_test.go), and its random
+// lives (contract/lives_*_test.go).
 //
 //	dimension                        simulation   tidingstest   faults      lives
 //	typed, dynamic, metadata         yes          yes           yes         yes
@@ -52,7 +52,7 @@
 //	several servers                  yes          –             –           –
 //	terms, stops, releases           restarts     stops         –           yes
 //
-// The scope of a definition changes in TestP01_DefinitionComesBackWithAnotherScope of the root too.
+// The scope of a definition changes in TestP01_DefinitionComesBackWithAnotherScope of package contract too.
 //
 // # What is compared
 //

@@ -95,6 +95,8 @@ var requestFaults = []requestFault{
 	{"Lag", nil, func(*world) apisim.Fault { return apisim.Lag() }},
 	{"RefuseStreams", []string{"watch"}, func(*world) apisim.Fault { return apisim.RefuseStreams() }},
 	{"ExpireTokens", []string{"list"}, func(*world) apisim.Fault { return apisim.ExpireTokens() }},
+	{"EmptyPages", []string{"list"}, func(*world) apisim.Fault { return apisim.EmptyPages() }},
+	{"RepeatTokens", []string{"list"}, func(*world) apisim.Fault { return apisim.RepeatTokens() }},
 	{"Call", nil, func(w *world) apisim.Fault {
 		if w.random.IntN(2) == 0 {
 			return apisim.Call(func(*http.Request) { w.server.Compact() })

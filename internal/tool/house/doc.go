@@ -3,6 +3,7 @@
 //
 //	architecture_test.go   the import walls (walls_test.go), the comment of every package, and the
 //	                       packages in ARCHITECTURE.md
+//	methods_test.go        the types whose methods stand in many files
 //	contract_test.go       the contracts of informers and of controllers, with their places
 //	                       in the code and their tests
 //	docs_test.go           links, the Go code in README.md and docs, the index of

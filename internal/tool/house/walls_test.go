@@ -11,7 +11,7 @@ type wall struct {
 
 var (
 	informerRooms = []string{".", "store", "health", "internal/engine/change", "internal/engine", "internal/engine/delta", "internal/engine/fanout", "source", "internal/decode/dedup", "internal/engine/reflector"}
-	// walls has an entry for every package, lowest first, with the packages that it may import. The
+	// walls has an entry for every package, with the packages that it may import. The
 	// entry of a directory holds for the packages below it without an entry of their own.
 	walls = map[string]wall{
 		"store":                           {tests: []string{"store", "pgregory.net/rapid"}},
