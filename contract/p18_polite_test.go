@@ -180,8 +180,8 @@ func (f *fleet) recovers(within time.Duration) {
 }
 
 // TestP18_FleetIsPolite disturbs the server of 200 informers and counts the requests that follow,
-// of all clients together. The guards are the jitter in Backoff.delay, the count of failures in
-// Reflector.retry, and the wait before the list that follows an expired version in Reflector.ended.
+// of all clients together. The guards are the jitter in delay, the count of failures in
+// Reflector.retry, and the wait before the list that follows an expired version in afterWatch.
 func TestP18_FleetIsPolite(t *testing.T) {
 	restart := func(down time.Duration, kept bool) func(*fleet) {
 		return func(f *fleet) {

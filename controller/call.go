@@ -52,7 +52,9 @@ type call[T tidings.Object] struct {
 	err     error
 }
 
-// handle makes the call of a key that a worker has taken, if it may begin.
+// handle makes the call of a key that a worker has taken, if it may begin: begin, make, conclude and
+// release, in this order. If the function ends the goroutine, conclude and release still run, and
+// the queue gets the outcome of workers.step.
 func (r *run[T]) handle(item queue.Item[why]) (outcome queue.Outcome) {
 	c := &call[T]{r: r, item: item, err: errGoexit}
 	c.Entry, c.Context = barrier.NoSlot, r.calls
@@ -101,10 +103,12 @@ func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
 	case incarnation.EndPending:
 		return queue.Outcome{Result: queue.Park}, false
 	case incarnation.Ended:
-		if c.request.Left, c.err = c.hasLeft(object); c.err != nil {
-			return c.outcome(), false
+		left, err := c.hasLeft(object)
+		if err != nil {
+			c.err = err
+			return c.countOutcome(), false
 		}
-		c.err = errGoexit
+		c.request.Left = left
 	}
 	c.request.Reasons = c.reasons()
 	if c.loops = isLoop(c.request); c.loops {
@@ -239,7 +243,7 @@ func (c *call[T]) conclude() queue.Outcome {
 		r.intake.add(key, &changes[i])
 	}
 
-	outcome := c.outcome()
+	outcome := c.countOutcome()
 	switch {
 	case c.err == nil:
 		c.succeed()
@@ -353,9 +357,9 @@ func (c *call[T]) reasons() []Reason {
 	return reasons
 }
 
-// outcome counts the result and the error of the call, and returns what the queue does with the
+// countOutcome counts the result and the error of the call, and returns what the queue does with the
 // key.
-func (c *call[T]) outcome() queue.Outcome {
+func (c *call[T]) countOutcome() queue.Outcome {
 	of := c.r.c
 	if c.err == nil {
 		of.count(func(h *Health) {

@@ -84,8 +84,9 @@ func (h *handlers) add(ctx context.Context, f *caches.Informer) error {
 	h.mu.Lock()
 	if h.ended || !slices.Contains(h.informers.All(), f) {
 		registration.Remove()
+	} else {
+		h.registrations[f] = registration
 	}
-	h.registrations[f] = registration
 	h.mu.Unlock()
 	select {
 	case <-registration.Synced():

@@ -68,7 +68,8 @@ type Health struct {
 	// first. ParkedKeys is the number of all such keys.
 	Parked     []Parked `json:"parked,omitempty"`
 	ParkedKeys int      `json:"parkedKeys,omitempty"`
-	// Calls counts the calls, Errors the calls that failed, and Panics the calls that panicked.
+	// Calls counts the calls, and Panics those that panicked. Errors counts those that failed, and the
+	// attempts to begin one that failed, as the server could not be asked whether the object exists.
 	Calls  uint64 `json:"calls"`
 	Errors uint64 `json:"errors,omitempty"`
 	Panics uint64 `json:"panics,omitempty"`
@@ -107,7 +108,7 @@ type Health struct {
 	LastError   string    `json:"lastError,omitempty"`
 	LastErrorOf string    `json:"lastErrorOf,omitempty"`
 	LastErrorAt time.Time `json:"lastErrorAt,omitzero"`
-	// Mappings are the last failures of mapping functions.
+	// Mappings are the last panics of mapping functions, and of functions of Options.
 	Mappings []MappingFailure `json:"mappings,omitempty"`
 	// Ended is the error with which the last run ended, until another run begins.
 	Ended string `json:"ended,omitempty"`

@@ -51,20 +51,22 @@ type why struct {
 // change is an event that leads to a call of a key.
 type change struct {
 	barrier.Event
-	why   why
-	isNew bool // if others made it, earlier failures of the key do not count
+	why    why
+	resets bool // others have changed the desired state: earlier failures of the key do not count
 }
 
-// receive begins the change that an event has brought.
+// receive tells the barrier and the fights of an event, wakes the keys that have waited for it, and
+// returns its change.
 func receive[T, S tidings.Object](in *intake[T], f *caches.Informer, e tidings.Event[S]) change {
 	ch := change{Event: barrier.Event{State: caches.StateOf(f, e)}}
-	in.findWriter(&ch)
+	in.tellBarrier(&ch)
 	fights.Event(in.fights, f, ch.State, e)
 	return ch
 }
 
-// findWriter records a change that an informer's cache holds, and finds its writer.
-func (in *intake[T]) findWriter(ch *change) {
+// tellBarrier tells the barrier of a change, which sets its writer, and wakes the keys that have
+// waited for it.
+func (in *intake[T]) tellBarrier(ch *change) {
 	for _, key := range in.barrier.Event(&ch.Event) {
 		in.queue.Wake(key)
 	}
@@ -83,7 +85,7 @@ func (in *intake[T]) changed(f *caches.Informer, e tidings.Event[T]) {
 		if in.ignores(f, e.Old, e.New) {
 			return
 		}
-		ch.isNew = ch.Writer == "" && in.asksAnew(ch.Key, e.Old, e.New)
+		ch.resets = ch.Writer == "" && in.asksAnew(ch.Key, e.Old, e.New)
 	}
 	ch.why = why{key: ch.Key, cause: causeOf(e), manager: managerOf(e.Object())}
 	in.addServed(ch.Key, &ch)
@@ -171,7 +173,7 @@ func (in *intake[T]) addServed(key string, ch *change) {
 		}
 	}
 	if ch.Writer == "" && in.barrier.IsOutdated(&ch.Event) { // a call has ended meanwhile
-		in.findWriter(ch)
+		in.tellBarrier(ch)
 	}
 	in.add(key, ch)
 }
@@ -186,7 +188,7 @@ func (in *intake[T]) add(key string, ch *change) {
 	switch {
 	case ch.Writer != "":
 		in.writes.add(key, ch.Sent)
-	case ch.isNew:
+	case ch.resets:
 		in.queue.Reset(key)
 	}
 	in.queue.Add(key, a)

@@ -98,7 +98,7 @@ func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
 func TestC12_AnEventWhileItsCallEnds(t *testing.T) {
 	r := newTestRun(t, 1)
 	ch := change{Event: barrier.Event{State: caches.State{ObjectID: caches.ObjectID{Key: "a/x0"}, Version: "2"}}, why: why{key: "a/x0", cause: Updated}}
-	r.intake.findWriter(&ch)
+	r.intake.tellBarrier(&ch)
 	r.barrier.Record("a/x0", barrier.NoSlot, []guard.Write{{
 		Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
 		UID: types.UID(fmt.Sprintf("%036d", 0)), Version: "2", Sent: time.Now(),

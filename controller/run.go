@@ -53,7 +53,7 @@ type run[T tidings.Object] struct {
 	endCalls context.CancelCauseFunc
 	group    sync.WaitGroup // the goroutines other than the workers
 
-	// turns is 0 before calls may begin, and after the end; then it is odd, and rises with each check.
+	// turns is 0 before calls may begin and after the end; between, it is odd, and 2 more with each check.
 	turns atomic.Uint64
 
 	mu         sync.Mutex // guards the rest
@@ -181,7 +181,7 @@ func (r *run[T]) start() error {
 		if f.Optional || !r.handlers.claim(f) {
 			continue
 		}
-		r.waitFor(func() []string { return unsynced(informers[i:]) })
+		r.setWaitingFor(func() []string { return unsynced(informers[i:]) })
 		if err := r.handlers.join(r.ctx, f, false); err != nil {
 			return err
 		}
@@ -189,9 +189,9 @@ func (r *run[T]) start() error {
 	for _, f := range r.c.informers.All() {
 		r.checkInformer(f) // the server may have been set back since the last run
 	}
-	r.waitFor(func() []string { return []string{"what the last holder of the term has written"} })
+	r.setWaitingFor(func() []string { return []string{"what the last holder of the term has written"} })
 	r.terms.TakeOver()
-	r.waitFor(nil)
+	r.setWaitingFor(nil)
 	r.checkGate()
 	r.c.mu.Lock()
 	defer r.c.mu.Unlock()
@@ -211,7 +211,7 @@ func (r *run[T]) start() error {
 }
 
 // waitFor sets the function that returns the names for Health.WaitingFor; nil: there are no names.
-func (r *run[T]) waitFor(names func() []string) {
+func (r *run[T]) setWaitingFor(names func() []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waitingFor = names
@@ -356,7 +356,15 @@ func (r *run[T]) checkInformer(f *caches.Informer) (all bool) {
 	return all
 }
 
-// end prevents further calls, waits for the running ones and ends all goroutines.
+// end ends the run, in this order:
+//
+//  1. No call begins any more.
+//  2. The handlers are removed: no change is queued.
+//  3. The workers leave, once their calls have ended.
+//  4. After the grace, the contexts of the calls end; after another one, the calls are named in the
+//     error, and the versions of their writes are not left to the next term.
+//  5. The other goroutines end.
+//  6. The versions are left.
 func (r *run[T]) end() error {
 	r.stop(nil)
 	r.mu.Lock()

@@ -22,7 +22,7 @@ type Secondary[T tidings.Object] struct {
 }
 
 // Optional lets calls begin before the informer is synced, for a type that the server may not
-// serve. Every key is called once when it is. An informer with Slots.Held that was synced once is
+// serve. Every key is called once when the informer is synced. An informer with Slots.Held that was synced once is
 // waited for all the same when slots come: they stay away while the server refuses its lists.
 func (s Secondary[T]) Optional() Secondary[T] {
 	s.optional = true
@@ -30,8 +30,8 @@ func (s Secondary[T]) Optional() Secondary[T] {
 }
 
 // mapper calls add with the keys that a state of a secondary object leads to. mapperFor makes it at
-// the beginning of a run, when the resource of the primary's informer is known; later, it may
-// change.
+// the beginning of a run, when the resource of the primary's informer is known. Later, that resource
+// may change.
 type (
 	mapper[S tidings.Object]    func(object S, add func(key string))
 	mapperFor[S tidings.Object] func(primary func() source.Resource) (mapper[S], error)
@@ -46,7 +46,7 @@ func Owns[T, S tidings.Object](informer *tidings.Informer[S]) Secondary[T] {
 	})
 }
 
-// ownerMapper needs the kind of the owners. It may have to ask the server for it.
+// ownerMapper needs the kind of the owners, which handlers.add has asked for before.
 func ownerMapper[S tidings.Object](primary func() source.Resource) (mapper[S], error) {
 	if primary().Kind == "" {
 		return nil, errors.New("the kind of the owners is not known: " +

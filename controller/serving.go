@@ -33,8 +33,8 @@ type survey struct {
 	next    time.Time // the time of the next one
 }
 
-// entryOf returns the entry of the object of the next call of a key. By UID, this is the object
-// that calls of the run were made for, or else the cached one. ok is false without either.
+// entryOf returns the entry of the next call of a key. By UID, it is the entry of the object that
+// earlier calls of the run were made for, or else of the cached one. ok is false without either.
 func (s *serving[T]) entryOf(key string) (n int, ok bool) {
 	namespace, _ := written.SplitKey(key)
 	if s.Whole != entries.Divided || s.By == ByNamespace {
@@ -58,8 +58,8 @@ func (s *serving[T]) isIn(n int, object T) bool {
 	return s.Of(object.GetUID(), object.GetNamespace()) == n
 }
 
-// enter begins a call for a key. Otherwise it returns the outcome. In any case, a call with an
-// Abort is to end.
+// enter begins a call of a key in its entry. If it may not begin, otherwise is what the queue does
+// with the key. If c.Abort is set afterwards, the call is ended by release.
 func (s *serving[T]) enter(key string, c *entries.Call) (begun bool, otherwise queue.Outcome) {
 	n, ok := s.entryOf(key)
 	if ok {

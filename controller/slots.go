@@ -74,8 +74,8 @@ type member interface {
 	prolong()                               // its informers
 	warm(ctx context.Context, t Term) error // until it can serve
 	serve(owned []slot.Owned)
-	settle(parked []string)  // when its entries have changed, which has returned keys that were parked
-	forget(entries slot.Set) // their keys
+	settle(parked []string)  // after a change of its entries, which has released parked keys
+	forget(entries slot.Set) // and their keys
 	// shown returns the versions at which its caches show all writes to an entry. ok is false before.
 	shown(entry int, shut bool) (versions map[string]string, ok bool)
 	work(w *work)
@@ -267,8 +267,8 @@ func (s *Slots) next(ctx context.Context, last Term) Term {
 	return term
 }
 
-// Ends is closed as soon as the context of a Run with these Slots ends, of a controller or a
-// manager, or as such a Run fails.
+// Ends is closed when a Run with these Slots, of a controller or of a manager, fails or its context
+// ends.
 func (s *Slots) Ends() <-chan struct{} { return s.ended }
 
 // end closes Ends. It reports whether a group has the Slots.
@@ -287,7 +287,7 @@ func (s *Slots) end() (claimed bool) {
 var errLeft = errors.New("the group was left")
 
 // Left lets each Run with these Slots return, as the process has left the group, with an error or
-// nil. A Run without an error of its own returns that.
+// nil. A Run without an error of its own returns err.
 func (s *Slots) Left(err error) { s.leave(cmp.Or(err, errLeft)) }
 
 // outlast calls f, which is a Run, with a context that ends when the group was left, or with ctx if

@@ -74,7 +74,7 @@ func (w *workers) work(n int) {
 
 // step handles an item. If the function ends the goroutine, another one goes on in its place.
 func (w *workers) step(n int, item queue.Item[why]) {
-	outcome := queue.Outcome{Result: queue.Retry}
+	outcome := queue.Outcome{Result: queue.Retry} // stays if the function ends the goroutine
 	returned := false
 	defer func() {
 		if err := w.queue.Done(item, outcome); err != nil {

@@ -76,7 +76,7 @@ func (g *Group) coversLocked(now time.Time) (c covers) {
 		}
 		c.all++
 		s := g.view.members[e.Owner]
-		if e.Owner == "" || s == nil || s.standing(now) != handover.Live {
+		if e.Owner == "" || s == nil || s.Standing(now) != handover.Live {
 			c.nobody.Add(i)
 			continue
 		}

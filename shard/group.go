@@ -314,7 +314,7 @@ func (g *Group) releaseMap(ctx context.Context, m *membership) {
 	g.mu.Lock()
 	table := g.view.table
 	for id, s := range g.view.members {
-		if id != m.id && !s.ended {
+		if id != m.id && !s.Ended {
 			table = nil
 		}
 	}

@@ -223,7 +223,7 @@ func (g *Group) memberHealthLocked(peers map[handover.ID]handover.Peer, now time
 	for _, id := range slices.Sorted(maps.Keys(g.view.members)) {
 		s, h := g.view.members[id], members[id]
 		isLive := peers[id].Standing == handover.Live
-		if !isLive && h == nil && (s.ended || s.lease == nil) {
+		if !isLive && h == nil && (s.Ended || s.lease == nil) {
 			continue
 		}
 		if h == nil {

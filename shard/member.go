@@ -172,7 +172,7 @@ func (m *membership) look() looked {
 	turn := m.turnOf(l)
 	for id, s := range g.view.members {
 		l.records[id] = new(s.Record) // a copy: the next event changes the other one
-		if left := turn - s.expired(l.now); left > 0 && !s.ended {
+		if left := turn - s.Expired(l.now); left > 0 && !s.Ended {
 			l.next = min(l.next, left)
 		}
 	}

@@ -109,12 +109,18 @@ func (m *membership) isOwnTurn(l looked) bool {
 	return !isOrphaned || handover.Planner(l.peers) == m.id || l.now.Sub(m.orphansAt) >= m.turnOf(l)
 }
 
-// turnOf returns the time for which this member waits so that others act first. The others are the
-// live members that act on the map and have a lower identity.
+// turnOf returns the time for which this member waits so that others act first on the map: the live
+// members that have joined and have a lower identity.
 func (m *membership) turnOf(l looked) time.Duration {
+	return m.turnAmong(l, func(p handover.Peer) bool { return p.Joined })
+}
+
+// turnAmong returns the time for which this member waits so that those live members act first that
+// acts selects and that have a lower identity.
+func (m *membership) turnAmong(l looked, acts func(handover.Peer) bool) time.Duration {
 	rank := 0
 	for id, p := range l.peers {
-		if p.Standing == handover.Live && p.Joined && id < m.id {
+		if p.Standing == handover.Live && id < m.id && acts(p) {
 			rank++
 		}
 	}

@@ -38,7 +38,7 @@ func (g *Group) problemsLocked() (problems, remarks []string) {
 	}
 	for _, id := range slices.Sorted(maps.Keys(g.view.members)) {
 		s := g.view.members[id]
-		if over := s.expired(now); !s.ended && s.lease != nil && over >= 0 {
+		if over := s.Expired(now); !s.Ended && s.lease != nil && over >= 0 {
 			add("The Lease of %s ran out %v ago, and no member has ended it.", id, over.Round(time.Second))
 		}
 	}
@@ -168,11 +168,11 @@ func (g *Group) whyNobodyLocked(owner handover.ID, now time.Time) string {
 		return ": there is no owner."
 	case s == nil || s.lease == nil:
 		return fmt.Sprintf(": the Lease of the owner %s is gone.", owner)
-	case s.ended:
+	case s.Ended:
 		return fmt.Sprintf(" for %v: the owner %s has ended.", now.Sub(s.Since).Round(time.Second), owner)
 	default:
 		return fmt.Sprintf(" for %v: the Lease of the owner %s has run out.",
-			s.expired(now).Round(time.Second), owner)
+			s.Expired(now).Round(time.Second), owner)
 	}
 }
 

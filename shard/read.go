@@ -107,7 +107,7 @@ func (g *Group) dateByRecords() (wait time.Duration) {
 		}
 		age := time.Since(s.lease.Spec.RenewTime.Time)
 		switch half := s.Length / 2; {
-		case s.ended:
+		case s.Ended:
 		case age < -clockTolerance:
 			age, wait = half, max(wait, half) // without a change, it has run out after the wait
 		case age > half:

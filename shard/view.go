@@ -25,24 +25,8 @@ type observed struct {
 	text    string                   // of the record
 	version string
 	isGone  bool      // the server has no such Lease
-	ended   bool      // it makes no more calls and writes
 	tried   time.Time // the time at which its end, or the delete of the Lease, has failed last
 }
-
-// standing returns the standing of the member. Only a read that finds no Lease ends a member whose
-// Lease is gone, see Group.end.
-func (s *observed) standing(now time.Time) handover.Standing {
-	switch {
-	case s.ended:
-		return handover.Ended
-	case !s.Exists:
-		return handover.Held
-	}
-	return s.Sight.Standing(now)
-}
-
-// expired returns the time for which the Lease has not changed, beyond its duration.
-func (s *observed) expired(now time.Time) time.Duration { return now.Sub(s.Since) - s.Length }
 
 // entryTimes are the times at which this process first observed the present state of an entry.
 type entryTimes struct {
@@ -216,7 +200,7 @@ func (g *Group) putLocked(o lease.Observation) {
 		}
 		s.Length = lengthOf(l, g.o.Duration)
 		s.Held = lease.HolderOf(l) == name
-		s.ended = !s.Held
+		s.Ended = !s.Held
 		if before.version == "" && s.Held {
 			if now.Sub(g.view.lastJoin) > g.o.Duration {
 				g.view.firstJoin = now
@@ -226,8 +210,8 @@ func (g *Group) putLocked(o lease.Observation) {
 	}
 	g.observeOwnLocked(handover.ID(name), s)
 	// A renewal that says nothing new is no reason to act: the loop looks at the times by itself.
-	if s.text != before.text || s.Exists != before.Exists || s.Held != before.Held || s.ended != before.ended ||
-		before.standing(now) != handover.Live {
+	if s.text != before.text || s.Exists != before.Exists || s.Held != before.Held || s.Ended != before.Ended ||
+		before.Standing(now) != handover.Live {
 		g.view.changes++
 		notify(g.changed)
 	}
@@ -264,8 +248,8 @@ func isName(id handover.ID) bool { return len(validation.IsDNS1123Subdomain(stri
 func (g *Group) observedLocked(id handover.ID) *observed {
 	s := g.view.members[id]
 	if s == nil {
-		s = &observed{ended: !isName(id)}
-		s.Since, s.Length = g.now(), g.o.Duration
+		s = &observed{}
+		s.Ended, s.Since, s.Length = !isName(id), g.now(), g.o.Duration
 		g.view.members[id] = s
 	}
 	return s
@@ -359,7 +343,7 @@ func (g *Group) peersLocked(now time.Time) map[handover.ID]handover.Peer {
 	peers := make(map[handover.ID]handover.Peer, len(g.view.members))
 	for id, s := range g.view.members {
 		p := handover.Peer{
-			Standing: s.standing(now), State: s.Record.State, Refused: s.Record.Refused, Joined: g.isJoinedLocked(s),
+			Standing: s.Standing(now), State: s.Record.State, Refused: s.Record.Refused, Joined: g.isJoinedLocked(s),
 		}
 		if s.lease != nil {
 			p.Created = s.lease.CreationTimestamp.Time

@@ -133,8 +133,7 @@ func (m *membership) endOther(l looked) *write {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, s := range g.view.members {
-		mayEnd := !s.ended && s.expired(l.now) >= turn && (!s.Exists || s.Held)
-		if id == m.id || !mayEnd || l.now.Sub(s.tried) < g.times.Renew {
+		if id == m.id || !s.MayEnd(l.now, turn) || l.now.Sub(s.tried) < g.times.Renew {
 			continue
 		}
 		return &write{ends: true, send: g.trying(s, func(ctx context.Context) error { return g.end(ctx, id) })}
@@ -164,9 +163,10 @@ func (g *Group) end(ctx context.Context, id handover.ID) error {
 	}
 	g.mu.Lock()
 	s := g.observedLocked(id)
-	unchanged, isOver := s.lease, s.expired(g.now()) >= 0
-	s.ended = s.ended || isOver && s.isGone
-	isOver = isOver && !s.ended
+	unchanged, isOver := s.lease, s.MayEnd(g.now(), 0)
+	if isOver && s.isGone {
+		s.Ended, isOver = true, false
+	}
 	g.mu.Unlock()
 	if !isOver {
 		return nil // it was renewed, or is ended, or its Lease may be gone since a moment ago
@@ -230,13 +230,7 @@ func (m *membership) createMap(l looked) *write {
 
 // turnToMake returns the time for which this member waits so that others make the map first.
 func (m *membership) turnToMake(l looked) time.Duration {
-	rank := 0
-	for id, p := range l.peers {
-		if p.Standing == handover.Live && id < m.id {
-			rank++
-		}
-	}
-	return handover.Turn(rank, m.group.o.Duration)
+	return m.turnAmong(l, func(handover.Peer) bool { return true })
 }
 
 // changeMap returns a write of the map, nil without a change.
@@ -355,7 +349,7 @@ func (m *membership) clean(l looked) *write {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, s := range g.view.members {
-		if id == m.id || l.named[id] || !s.ended || s.expired(l.now) < 0 {
+		if id == m.id || l.named[id] || !s.Ended || s.Expired(l.now) < 0 {
 			continue
 		}
 		if s.lease == nil {

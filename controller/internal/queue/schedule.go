@@ -84,8 +84,8 @@ func (s *schedule[R]) requeue(now int64, key string) {
 	s.add(now, key, Ask[R]{Band: Requeues, Reason: s.o.Requeued})
 }
 
-// gate returns the earliest end of the wait of a failed key by a change: when the first delay has passed, and
-// that which the outcome has named.
+// gate returns the earliest time at which a change ends the wait of a failed key: after the first
+// delay, and after the delay that the outcome has named.
 func (s *schedule[R]) gate(i uint32) int64 {
 	return max(after(s.entries.at(i).since, s.o.FirstDelay), s.least[i])
 }

@@ -185,14 +185,15 @@ func TestS3_ALease(t *testing.T) {
 		want             Standing
 		mayEnd, mayClean bool
 	}{
-		{"renewed", Sight{true, true, dawn, length, own}, at(14), Live, false, false},
-		{"run out", Sight{true, true, dawn, length, own}, at(15), Held, false, false},
-		{"run out, and others had their turn", Sight{true, true, dawn, length, own}, at(16), Held, true, false},
-		{"released", Sight{true, false, dawn, length, own}, at(1), Ended, false, false},
-		{"released for long", Sight{true, false, dawn, length, own}, at(16), Ended, false, true},
-		{"released, of something else", Sight{true, false, dawn, length, Record{}}, at(16), Ended, false, false},
-		{"gone", Sight{false, false, dawn, length, own}, at(14), Held, false, false},
-		{"gone for long", Sight{false, false, dawn, length, own}, at(15), Ended, false, false},
+		{"renewed", Sight{true, true, false, dawn, length, own}, at(14), Live, false, false},
+		{"run out", Sight{true, true, false, dawn, length, own}, at(15), Held, false, false},
+		{"run out, and others had their turn", Sight{true, true, false, dawn, length, own}, at(16), Held, true, false},
+		{"released", Sight{true, false, true, dawn, length, own}, at(1), Ended, false, false},
+		{"released for long", Sight{true, false, true, dawn, length, own}, at(16), Ended, false, true},
+		{"released, of something else", Sight{true, false, true, dawn, length, Record{}}, at(16), Ended, false, false},
+		{"gone", Sight{false, false, false, dawn, length, own}, at(14), Held, false, false},
+		{"gone for long", Sight{false, false, false, dawn, length, own}, at(16), Held, true, false},
+		{"gone for long, as a read has found", Sight{false, false, true, dawn, length, own}, at(16), Ended, false, false},
 		{"never seen", Sight{Since: dawn, Length: length}, at(1), Held, false, false},
 	} {
 		end, clean := c.s.MayEnd(c.now, time.Second), c.s.MayDelete("g.a", c.now, false)

@@ -7,6 +7,9 @@ type Sight struct {
 	// Exists reports that the server has the Lease, and Held that it names its member as the
 	// holder.
 	Exists, Held bool
+	// Ended reports that the member makes no more calls and writes: its Lease names no holder, or a
+	// read after its duration has found none.
+	Ended bool
 	// Since is the time, by the clock of the member that sees it, at which this state was first
 	// seen.
 	Since time.Time
@@ -15,30 +18,31 @@ type Sight struct {
 	Record Record
 }
 
-// Standing returns the standing of the member. A Lease that is gone counts for its duration, as its
-// member may not know yet.
+// Standing returns the standing of the member. A Lease that is gone counts as held, as its member may
+// not know yet.
 func (s Sight) Standing(now time.Time) Standing {
-	switch isOver := now.Sub(s.Since) >= s.Length; {
-	case s.Exists && !s.Held:
+	switch {
+	case s.Ended:
 		return Ended
-	case !s.Exists && isOver:
-		return Ended
-	case !s.Exists || isOver:
+	case !s.Exists || s.Expired(now) >= 0:
 		return Held
 	}
 	return Live
 }
 
-// MayEnd reports whether another member may end the member, by a swap of its Lease at the seen
-// version. turn is the result of Turn: members act one after the other.
+// Expired returns the time for which the Lease has not changed, beyond its duration.
+func (s Sight) Expired(now time.Time) time.Duration { return now.Sub(s.Since) - s.Length }
+
+// MayEnd reports whether another member may end the member: by a swap of its Lease at the seen
+// version, or by a read that finds none. turn is the result of Turn: members act one after the other.
 func (s Sight) MayEnd(now time.Time, turn time.Duration) bool {
-	return s.Exists && s.Held && now.Sub(s.Since) >= s.Length+turn
+	return !s.Ended && s.Expired(now) >= turn
 }
 
 // MayDelete reports whether the Lease with a name may be deleted: a member of this group has made
 // it, has ended for as long as the Lease lasts, and the map does not name it.
 func (s Sight) MayDelete(name string, now time.Time, isNamed bool) bool {
-	return s.Exists && !s.Held && !isNamed && s.Record.Name == name && now.Sub(s.Since) >= s.Length
+	return s.Exists && !s.Held && !isNamed && s.Record.Name == name && s.Expired(now) >= 0
 }
 
 // Turn is the time for which a member waits so that others act first on what all of them see. rank
