@@ -47,15 +47,21 @@ func only(all []*apisim.Instance, which int) {
 	}
 }
 
-// loseFour starts the informer, and sets the server back by the creation of four objects.
-func (w *world) loseFour() {
+// backUp starts the informer, and backs the server up three minutes later.
+func (w *world) backUp() *apisim.Snapshot {
 	w.Helper()
 	w.haveNamespaces("elsewhere")
 	w.create("a", "1")
 	w.follow().Rewind(true)
 	w.start()
 	w.after(3 * time.Minute)
-	backup := w.server.Snapshot()
+	return w.server.Snapshot()
+}
+
+// loseFour starts the informer, and sets the server back by the creation of four objects.
+func (w *world) loseFour() {
+	w.Helper()
+	backup := w.backUp()
 	for i := range 4 {
 		w.create(fmt.Sprintf("lost%d", i), "1")
 	}

@@ -167,6 +167,20 @@ func TestP16_ARewindBehindAProxyThatCuts(t *testing.T) {
 	})
 }
 
+// restoreAndPass sets the server back while it is down, has writes elsewhere bring it beyond the version
+// that was reached, and lets an hour pass.
+func (w *world) restoreAndPass(backup *apisim.Snapshot) {
+	w.Helper()
+	w.server.SetAvailable(false)
+	w.server.Rewind(backup)
+	for i := range 20 {
+		w.createIn("elsewhere", fmt.Sprintf("x%d", i), "1")
+	}
+	w.after(20 * time.Second)
+	w.server.SetAvailable(true)
+	w.after(time.Hour)
+}
+
 // TestP16_ARewindAfterDeletes sets a server back whose last changes were deletes of objects that it
 // does not have at the earlier state either, so that they say nothing about its history. Meanwhile
 // it passes the version that was reached.
@@ -174,12 +188,7 @@ func TestP16_ARewindAfterDeletes(t *testing.T) {
 	for _, deletes := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(deletes, " deletes"), func(t *testing.T) {
 			property(t, func(w *world) {
-				w.haveNamespaces("elsewhere")
-				w.create("a", "1")
-				w.follow().Rewind(true)
-				w.start()
-				w.after(3 * time.Minute)
-				backup := w.server.Snapshot()
+				backup := w.backUp()
 				w.update("a", "lost")
 				for i := range deletes {
 					w.create(fmt.Sprintf("lost%d", i), "1")
@@ -188,14 +197,7 @@ func TestP16_ARewindAfterDeletes(t *testing.T) {
 					w.remove(fmt.Sprintf("lost%d", i))
 				}
 				w.after(time.Second)
-				w.server.SetAvailable(false)
-				w.server.Rewind(backup)
-				for i := range 20 {
-					w.createIn("elsewhere", fmt.Sprintf("x%d", i), "1")
-				}
-				w.after(20 * time.Second)
-				w.server.SetAvailable(true)
-				w.after(time.Hour)
+				w.restoreAndPass(backup)
 				if got, want := w.probe.state(), w.serverState(); !maps.Equal(got, want) {
 					w.Errorf("an hour later the cache holds %v, the server %v; checks %d", got, want, w.health().Checks)
 				}
@@ -228,14 +230,7 @@ func TestP16_ARewindAfterASlotHasGone(t *testing.T) {
 					s.slots.Remove(set)
 				}
 				s.after(3 * time.Minute) // bookmarks
-				s.server.SetAvailable(false)
-				s.server.Rewind(backup)
-				for i := range 20 {
-					s.createIn("elsewhere", fmt.Sprintf("x%d", i), "1")
-				}
-				s.after(20 * time.Second)
-				s.server.SetAvailable(true)
-				s.after(time.Hour)
+				s.restoreAndPass(backup)
 				s.agree(l)
 			})
 		})

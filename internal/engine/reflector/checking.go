@@ -54,6 +54,7 @@ func (s *checking[T]) step(ctx context.Context) state[T] {
 	}
 	s.history.forgetGone()
 	s.history.keepLast() // a check is also made without a suspicion
+	s.history.keepNewest()
 	var rewind error
 	for _, was := range s.history.targets() {
 		page, err := s.listLast(ctx, was.key)

@@ -23,7 +23,7 @@ type position struct {
 	highest string // of all objects, events and lists of this history, in whatever order
 	last    lastChange
 	toCheck lastChange // last, when a rewind was first suspected: a check asks for its object
-	alive   lastChange // if toCheck is a delete, the newest cached object then: asked for too
+	alive   lastChange // if toCheck is a delete, the newest cached object: asked for too
 	absent  absence
 	asked   selection // of the watch that has reached version
 }
@@ -91,14 +91,19 @@ func (h *history) suspect() {
 	h.cut = false
 }
 
-// keepLast keeps what a check to come asks for: changes that come before the check may be of a new
-// history. That the server does not have a deleted object may be of any history.
+// keepLast keeps the last change for a check to come: changes that come before the check may be of
+// a new history.
 func (h *history) keepLast() {
-	if h.cut || h.suspectRewind {
-		return
+	if !h.cut && !h.suspectRewind {
+		h.toCheck, h.alive = h.last, lastChange{}
 	}
-	h.toCheck, h.alive = h.last, lastChange{}
-	if h.last.deleted {
+}
+
+// keepNewest keeps the newest object for a check to come, if the last change was a delete: the server
+// may be without the deleted object in any history. It may go through the whole cache, so it is called
+// once per outage, and not for events that come in another order.
+func (h *history) keepNewest() {
+	if h.toCheck.deleted && h.alive.key == "" && isNumber(h.version) {
 		h.alive.key, h.alive.version, h.alive.uid = h.newest(h.slots.has)
 	}
 }
@@ -108,6 +113,7 @@ func (h *history) keepLast() {
 func (h *history) cutOff() {
 	h.keepLast()
 	if !h.cut {
+		h.keepNewest()
 		h.cut, h.cutAt = !h.suspectRewind && isNumber(h.version), time.Now()
 	}
 }
