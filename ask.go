@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/decode/dedup"
@@ -172,7 +173,7 @@ func (f *Factory) kindOf(t reflect.Type) (schema.GroupVersionKind, error) {
 		return schema.GroupVersionKind{}, errors.New("a pointer to an API type is needed, " +
 			"such as *corev1.Pod")
 	}
-	obj, ok := reflect.New(t.Elem()).Interface().(Object)
+	obj, ok := reflect.New(t.Elem()).Interface().(runtime.Object)
 	if !ok {
 		return schema.GroupVersionKind{}, ErrNotInScheme
 	}

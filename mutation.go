@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings/internal/engine/change"
 	"github.com/tidings-go/tidings/internal/see/fielddiff"
@@ -164,15 +165,20 @@ func same[T Object](a, b T) (equal bool) {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// copyOf copies an object, also one whose DeepCopyObject panics: that of an Unstructured does so
-// for values that a program puts into its maps and that JSON does not have, such as an int.
+// copyOf copies an object, also one without a DeepCopyObject, or whose DeepCopyObject panics: that of
+// an Unstructured does so for values that a program puts into its maps and that JSON does not have,
+// such as an int.
 func copyOf[T Object](obj T) (copied T) {
+	deep, ok := any(obj).(runtime.Object)
+	if !ok {
+		return copyValue(reflect.ValueOf(obj)).Interface().(T)
+	}
 	defer func() {
 		if recover() != nil {
 			copied = copyValue(reflect.ValueOf(obj)).Interface().(T)
 		}
 	}()
-	return obj.DeepCopyObject().(T)
+	return deep.DeepCopyObject().(T)
 }
 
 // copyValue copies a value and the values that it leads to, but for the unexported fields of

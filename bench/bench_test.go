@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/feed"
 	"github.com/tidings-go/tidings/bench/internal/stack"
@@ -98,7 +96,7 @@ type notifying struct {
 }
 
 func (n notifying) AddHandler(h stack.Handler, p tidings.Policy) error {
-	return n.Informer.AddHandler(func(c stack.Change, before, after metav1.Object) {
+	return n.Informer.AddHandler(func(c stack.Change, before, after tidings.Object) {
 		for range n.times(p, c) {
 			h(c, before, after)
 		}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/feed"
 	"github.com/tidings-go/tidings/bench/internal/measure"
 	"github.com/tidings-go/tidings/bench/internal/stack"
@@ -70,14 +70,14 @@ func benchmarkLatency(b *testing.B, s stack.Stack, pods []*corev1.Pod, handlers,
 	for i, c := range counters {
 		c.want.Store(int64(paced))
 		took[i] = make([]time.Duration, 0, paced)
-		handle[i] = func(change stack.Change, _, after metav1.Object) {
+		handle[i] = func(change stack.Change, _, after tidings.Object) {
 			if change == stack.Updated {
 				took[i] = append(took[i], stored.since(after))
 				c.count()
 			}
 		}
 	}
-	indexes := map[string]func(metav1.Object) []string{"stored": stored.index}
+	indexes := map[string]func(tidings.Object) []string{"stored": stored.index}
 	made, err := s.FromMemory(f, stack.Options{Indexes: indexes})
 	informer := start(b, made, err, handle...)
 	tick := time.NewTicker(time.Millisecond)
@@ -117,7 +117,7 @@ func newStoreTimes(b *testing.B, events []feed.Event) *storeTimes {
 }
 
 // index is an index function without values.
-func (s *storeTimes) index(o metav1.Object) []string {
+func (s *storeTimes) index(o tidings.Object) []string {
 	if at := s.of(o); at != nil {
 		at.CompareAndSwap(0, int64(time.Since(s.start)))
 	}
@@ -125,7 +125,7 @@ func (s *storeTimes) index(o metav1.Object) []string {
 }
 
 // of returns the time of an object's version, nil for those of the initial set.
-func (s *storeTimes) of(o metav1.Object) *atomic.Int64 {
+func (s *storeTimes) of(o tidings.Object) *atomic.Int64 {
 	version, err := strconv.Atoi(o.GetResourceVersion())
 	if err != nil || version < s.first || version >= s.first+len(s.at) {
 		return nil
@@ -134,7 +134,7 @@ func (s *storeTimes) of(o metav1.Object) *atomic.Int64 {
 }
 
 // since returns how long ago the store saw the object.
-func (s *storeTimes) since(o metav1.Object) time.Duration {
+func (s *storeTimes) since(o tidings.Object) time.Duration {
 	now := time.Since(s.start)
 	at := s.of(o)
 	if at == nil || at.Load() == 0 {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/feed"
@@ -118,7 +117,7 @@ func (g growth) grow(
 	if err == nil && stuck != nil {
 		err = informer.AddHandler(stuckView.handle, *stuck)
 	}
-	started := start(b, informer, err, func(c stack.Change, before, after metav1.Object) {
+	started := start(b, informer, err, func(c stack.Change, before, after tidings.Object) {
 		free.handle(c, before, after)
 		counters[0].count()
 	})
@@ -163,7 +162,7 @@ func (v *view) hold() {
 const lastName = "last"
 
 // handle is the handler.
-func (v *view) handle(c stack.Change, _, o metav1.Object) {
+func (v *view) handle(c stack.Change, _, o tidings.Object) {
 	v.mu.Lock()
 	release := v.release
 	v.mu.Unlock()

@@ -8,13 +8,13 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/measure"
 	"github.com/tidings-go/tidings/bench/internal/objects"
 	"github.com/tidings-go/tidings/bench/internal/server"
@@ -143,7 +143,7 @@ func (c *managedCache) objects() (n int) {
 }
 
 // ignore is a handler that does nothing.
-func ignore(server.Spec) stack.Handler { return func(stack.Change, metav1.Object, metav1.Object) {} }
+func ignore(server.Spec) stack.Handler { return func(stack.Change, tidings.Object, tidings.Object) {} }
 
 // managerStart is the start of the cache.
 func managerStart(b *testing.B, c *managedCache) {
@@ -151,7 +151,7 @@ func managerStart(b *testing.B, c *managedCache) {
 	var notified atomic.Int64
 	used := measure.Of(b, func() {
 		c.start(b, func(server.Spec) stack.Handler {
-			return func(stack.Change, metav1.Object, metav1.Object) { notified.Add(1) }
+			return func(stack.Change, tidings.Object, tidings.Object) { notified.Add(1) }
 		})
 	})
 	highest, after := measure.Peak(b), measure.LiveHeap()

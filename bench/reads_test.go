@@ -10,9 +10,9 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/feed"
 	"github.com/tidings-go/tidings/bench/internal/measure"
 	"github.com/tidings-go/tidings/bench/internal/objects"
@@ -46,7 +46,7 @@ func benchmarkReads(b *testing.B, s stack.Stack, kind string, n, readers int) {
 	f := feed.New(all)
 	w := newWriter(f, n)
 	made, err := s.FromMemory(f, stack.Options{
-		Indexes: map[string]func(metav1.Object) []string{nodeIndex: nodeOf, "stored": w.index},
+		Indexes: map[string]func(tidings.Object) []string{nodeIndex: nodeOf, "stored": w.index},
 		Labels:  []string{selectedLabel}, Owners: true,
 	})
 	informer := start(b, made, err, w.handle)
@@ -67,7 +67,7 @@ func benchmarkReads(b *testing.B, s stack.Stack, kind string, n, readers int) {
 }
 
 // nodeOf is the index function of nodeIndex.
-func nodeOf(o metav1.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }
+func nodeOf(o tidings.Object) []string { return []string{o.(*corev1.Pod).Spec.NodeName} }
 
 // reads is one kind of read: one does read number i and returns how many objects it found.
 type reads struct {
@@ -186,14 +186,14 @@ func newWriter(f *feed.Feed, objects int) *writer {
 }
 
 // handle is the handler that the writer waits for.
-func (w *writer) handle(c stack.Change, _, _ metav1.Object) {
+func (w *writer) handle(c stack.Change, _, _ tidings.Object) {
 	if c == stack.Updated && w.handled.Add(1)%batchSize == 0 {
 		w.tokens <- struct{}{}
 	}
 }
 
 // index is the index function.
-func (w *writer) index(o metav1.Object) []string {
+func (w *writer) index(o tidings.Object) []string {
 	u := w.timed.Load()
 	if u != nil && u.version == o.GetResourceVersion() && w.timed.CompareAndSwap(u, nil) {
 		took := time.Since(u.at)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/feed"
@@ -40,7 +39,7 @@ func pods(n int) []*corev1.Pod {
 }
 
 // key returns the key of an object.
-func key(o metav1.Object) string { return o.GetNamespace() + "/" + o.GetName() }
+func key(o tidings.Object) string { return o.GetNamespace() + "/" + o.GetName() }
 
 // running is an informer that runs in a goroutine, which stop ends.
 type running struct {
@@ -99,7 +98,7 @@ func newCounters(n int) (counters []*counter, handlers []stack.Handler) {
 	for range n {
 		c := &counter{reached: make(chan struct{}, 1)}
 		counters = append(counters, c)
-		handlers = append(handlers, func(stack.Change, metav1.Object, metav1.Object) { c.count() })
+		handlers = append(handlers, func(stack.Change, tidings.Object, tidings.Object) { c.count() })
 	}
 	return counters, handlers
 }

@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/bench/internal/measure"
 	"github.com/tidings-go/tidings/bench/internal/objects"
 	"github.com/tidings-go/tidings/bench/internal/server"
@@ -54,7 +53,7 @@ func BenchmarkDecoding(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		kept := make([]metav1.Object, n)
+		kept := make([]tidings.Object, n)
 		before := measure.LiveHeap()
 		used := measure.Of(b, func() {
 			for i, message := range messages {
@@ -228,7 +227,7 @@ func newLastStates(objects int) *lastStates {
 // handler returns a handler of objects with so many updates in all.
 func (l *lastStates) handler(updates, objects int) stack.Handler {
 	first := server.FirstUpdate + updates - objects // the first version of a last state
-	return func(c stack.Change, _, after metav1.Object) {
+	return func(c stack.Change, _, after tidings.Object) {
 		if c != stack.Updated {
 			return
 		}
@@ -330,7 +329,7 @@ func (c *relistChanges) begin() {
 
 // handle counts. An update between equal versions, which client-go's handlers receive for every
 // object that a relist finds unchanged, is no change.
-func (c *relistChanges) handle(change stack.Change, before, after metav1.Object) {
+func (c *relistChanges) handle(change stack.Change, before, after tidings.Object) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	unchanged := change == stack.Updated && before.GetResourceVersion() == after.GetResourceVersion()

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
@@ -117,8 +118,8 @@ func (d droppedForm[T]) check(w *world, names ...string) {
 		w.must(err)
 		got, err := d.less.Lister().Namespace("default").Get(name)
 		w.must(err)
-		want := whole.DeepCopyObject().(T)
-		if len(whole.GetManagedFields()) == 0 || len(whole.GetAnnotations()) == 0 {
+		want := any(whole).(runtime.Object).DeepCopyObject().(T)
+		if m := any(whole).(metav1.Object); len(m.GetManagedFields()) == 0 || len(m.GetAnnotations()) == 0 {
 			w.Fatalf("%s: the object has nothing to leave out: %+v", d.whole.Name(), whole)
 		}
 		d.without(want)

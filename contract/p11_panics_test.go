@@ -14,7 +14,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
@@ -126,7 +125,7 @@ func crash(t *testing.T) {
 }
 
 func TestP11_DeleteOfAnObjectWhoseAddIsPending(t *testing.T) {
-	transformed(t, func(w *world, fail func(func(metav1.Object) bool)) {
+	transformed(t, func(w *world, fail func(func(tidings.Object) bool)) {
 		w.start()
 		letGo := w.hold()
 		var told follow.Follower
@@ -147,7 +146,7 @@ func TestP11_DeleteOfAnObjectWhoseAddIsPending(t *testing.T) {
 // TestP11_ListWithAnObjectWhoseAddIsPending: the state that a failed transform leaves is
 // the one that the cache will hold when it comes to the list.
 func TestP11_ListWithAnObjectWhoseAddIsPending(t *testing.T) {
-	transformed(t, func(w *world, fail func(func(metav1.Object) bool)) {
+	transformed(t, func(w *world, fail func(func(tidings.Object) bool)) {
 		w.start()
 		letGo := w.hold()
 		w.create("a", "1")

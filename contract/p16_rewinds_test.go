@@ -8,8 +8,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 )
@@ -240,7 +238,7 @@ func TestP16_ARewindAfterASlotHasGone(t *testing.T) {
 // TestP16_FailedTransformLeavesNoStateOfAnOldHistory: it would look newer than all that
 // comes.
 func TestP16_FailedTransformLeavesNoStateOfAnOldHistory(t *testing.T) {
-	transformed(t, func(w *world, fail func(func(metav1.Object) bool)) {
+	transformed(t, func(w *world, fail func(func(tidings.Object) bool)) {
 		w.create("a", "1")
 		w.start()
 		backup := w.server.Snapshot()
@@ -251,7 +249,7 @@ func TestP16_FailedTransformLeavesNoStateOfAnOldHistory(t *testing.T) {
 		fail(isNamed("a"))
 		w.server.Rewind(backup)
 		time.Sleep(time.Hour) // the watch is quiet, and the server's version is asked for
-		fail(func(metav1.Object) bool { return false })
+		fail(func(tidings.Object) bool { return false })
 		w.update("a", "2")
 		w.settle()
 		w.agree()

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/internal/test/follow"
@@ -134,12 +135,12 @@ func (p typedProbe[T]) add() error {
 func (p typedProbe[T]) meddle(handler string) {
 	if handler == "" {
 		for _, obj := range p.i.Lister().All() {
-			obj.SetAnnotations(map[string]string{"mine": "now"})
+			any(obj).(metav1.Object).SetAnnotations(map[string]string{"mine": "now"})
 		}
 		return
 	}
 	_, err := p.i.AddHandler(tidings.HandlerFunc[T](func(e tidings.Event[T]) {
-		e.New.SetAnnotations(map[string]string{"mine": "now"})
+		any(e.New).(metav1.Object).SetAnnotations(map[string]string{"mine": "now"})
 	}), tidings.HandlerOptions{Name: handler})
 	if err != nil {
 		p.t.Fatal(err)

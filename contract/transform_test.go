@@ -26,13 +26,13 @@ const (
 )
 
 // transforms make, for each kind of informer, a transform that follows judge.
-var transforms = map[string]func(judge func(metav1.Object) verdict) *tidings.Transform{
+var transforms = map[string]func(judge func(tidings.Object) verdict) *tidings.Transform{
 	"typed":    judged[*corev1.ConfigMap],
 	"dynamic":  judged[*unstructured.Unstructured],
 	"metadata": judged[*metav1.PartialObjectMetadata],
 }
 
-func judged[T tidings.Object](judge func(metav1.Object) verdict) *tidings.Transform {
+func judged[T tidings.Object](judge func(tidings.Object) verdict) *tidings.Transform {
 	return tidings.NewTransform(func(obj T) (result T, err error) {
 		switch judge(obj) {
 		case fails:
@@ -48,15 +48,15 @@ func judged[T tidings.Object](judge func(metav1.Object) verdict) *tidings.Transf
 
 // transformed runs a test for every kind of informer with every way of a transform to
 // fail. The test says which objects the transform fails for.
-func transformed(t *testing.T, test func(w *world, fail func(func(metav1.Object) bool))) {
+func transformed(t *testing.T, test func(w *world, fail func(func(tidings.Object) bool))) {
 	for kind, newTransform := range transforms {
 		for name, how := range map[string]verdict{"error": fails, "panic": panics, "nil": returnsNil} {
 			t.Run(kind+", "+name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := newWorld(t, kinds[kind], tidings.FactoryOptions{}, apisim.Options{})
 					defer w.end()
-					var isBad atomic.Pointer[func(metav1.Object) bool]
-					transform := newTransform(func(obj metav1.Object) verdict {
+					var isBad atomic.Pointer[func(tidings.Object) bool]
+					transform := newTransform(func(obj tidings.Object) verdict {
 						if f := isBad.Load(); f != nil && (*f)(obj) {
 							return how
 						}
@@ -64,7 +64,7 @@ func transformed(t *testing.T, test func(w *world, fail func(func(metav1.Object)
 					})
 					w.probe = w.ask(t, w.factory,
 						tidings.Selection{Namespace: "default", Transform: transform})
-					test(w, func(f func(metav1.Object) bool) { isBad.Store(&f) })
+					test(w, func(f func(tidings.Object) bool) { isBad.Store(&f) })
 				})
 			})
 		}
@@ -88,6 +88,6 @@ func (w *world) hold() (letGo func()) {
 	}
 }
 
-func isNamed(name string) func(metav1.Object) bool {
-	return func(obj metav1.Object) bool { return obj.GetName() == name }
+func isNamed(name string) func(tidings.Object) bool {
+	return func(obj tidings.Object) bool { return obj.GetName() == name }
 }

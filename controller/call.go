@@ -12,7 +12,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/guard"
@@ -120,7 +119,7 @@ func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
 
 // hasLeft reports whether an object that the informer deleted still exists: it has left the
 // selection, or its namespace is no longer one of the informer's.
-func (c *call[T]) hasLeft(last metav1.Object) (bool, error) {
+func (c *call[T]) hasLeft(last tidings.Object) (bool, error) {
 	primary := c.r.c.informers.Primary()
 	if _, held := primary.Reached(last.GetNamespace()); !held {
 		return true, nil

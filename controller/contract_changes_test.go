@@ -18,6 +18,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/controller/objects"
 )
 
 // TestC02_FunctionsThatPanic are named in health, and no change is missed.
@@ -72,7 +73,7 @@ func TestC02_FunctionsThatPanic(t *testing.T) {
 	})
 }
 
-func labelled[T tidings.Object](obj T, value string) T {
+func labelled[T objects.Object](obj T, value string) T {
 	obj = obj.DeepCopyObject().(T)
 	obj.SetLabels(map[string]string{"label": value})
 	return obj

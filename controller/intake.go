@@ -7,8 +7,6 @@ import (
 	"time"
 	"unique"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/barrier"
 	"github.com/tidings-go/tidings/controller/internal/caches"
@@ -236,12 +234,12 @@ func causeOf[S tidings.Object](e tidings.Event[S]) Cause {
 }
 
 // keyOf returns the key of an object.
-func keyOf(object metav1.Object) string {
+func keyOf(object tidings.Object) string {
 	return source.Key(object.GetNamespace(), object.GetName())
 }
 
 // managerOf returns the field manager of the last write of an object.
-func managerOf(object metav1.Object) (manager unique.Handle[string]) {
+func managerOf(object tidings.Object) (manager unique.Handle[string]) {
 	if name := fights.LastManager(object); name != "" {
 		manager = unique.Make(name)
 	}

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/controller/objects"
 	"github.com/tidings-go/tidings/internal/test/seeds"
 )
 
@@ -185,7 +186,7 @@ func (w *randomWorld) step() {
 }
 
 // stored returns an object of the server.
-func stored[T tidings.Object](w *randomWorld, key string) (object T, ok bool) {
+func stored[T objects.Object](w *randomWorld, key string) (object T, ok bool) {
 	namespace, name, isNamespaced := strings.Cut(key, "/")
 	if !isNamespaced {
 		namespace, name = "", key
@@ -195,7 +196,7 @@ func stored[T tidings.Object](w *randomWorld, key string) (object T, ok bool) {
 }
 
 // store creates an object, or updates it. Writes of calls may come in between.
-func store[T tidings.Object](w *randomWorld, object T, exists bool) {
+func store[T objects.Object](w *randomWorld, object T, exists bool) {
 	var err error
 	if exists {
 		_, err = apisim.Update(w.ctx, w.server, object)

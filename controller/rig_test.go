@@ -14,6 +14,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/controller/objects"
 )
 
 type (
@@ -71,7 +72,7 @@ func (c *calls) expect(t *testing.T, want ...string) {
 }
 
 // update changes an object past the clients.
-func update[T tidings.Object](w *world, obj T) T {
+func update[T objects.Object](w *world, obj T) T {
 	w.Helper()
 	made, err := apisim.Update(w.ctx, w.server, obj)
 	fatal(w.T, err)
@@ -83,7 +84,7 @@ func secret(namespace, name string) *corev1.Secret {
 }
 
 // ownedBy gives an object an owner.
-func ownedBy[T tidings.Object](obj T, owner metav1.Object, apiVersion, kind string) T {
+func ownedBy[T objects.Object](obj T, owner metav1.Object, apiVersion, kind string) T {
 	obj.SetOwnerReferences([]metav1.OwnerReference{{
 		APIVersion: apiVersion, Kind: kind, Name: owner.GetName(), UID: owner.GetUID(), Controller: new(true),
 	}})

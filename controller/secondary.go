@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -53,10 +54,14 @@ func ownerMapper[S tidings.Object](primary func() source.Resource) (mapper[S], e
 			"make their informer with a factory")
 	}
 	return func(object S, add func(string)) {
-		ref, owners := metav1.GetControllerOfNoCopy(object), primary()
-		if ref == nil || ref.Kind != owners.Kind {
+		refs, owners := object.GetOwnerReferences(), primary()
+		i := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool {
+			return r.Controller != nil && *r.Controller
+		})
+		if i < 0 || refs[i].Kind != owners.Kind {
 			return
 		}
+		ref := &refs[i]
 		gv, err := schema.ParseGroupVersion(ref.APIVersion)
 		if err != nil || gv.Group != owners.Group {
 			return

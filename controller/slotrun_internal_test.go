@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tidings-go/tidings"
@@ -36,7 +37,7 @@ func drainLeavesNoKey(t *testing.T, ends bool) {
 		}
 	}
 	server, silent := apisim.Start(t), slog.New(slog.DiscardHandler)
-	for _, object := range []tidings.Object{
+	for _, object := range []runtime.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "child"}},

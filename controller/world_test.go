@@ -18,6 +18,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/controller/objects"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
@@ -87,7 +88,7 @@ func start[T tidings.Object](w *world, c *controller.Controller[T]) (stop func()
 }
 
 // create writes an object past the clients.
-func create[T tidings.Object](w *world, obj T) T {
+func create[T objects.Object](w *world, obj T) T {
 	w.Helper()
 	made, err := apisim.Create(w.ctx, w.server, obj)
 	fatal(w.T, err)

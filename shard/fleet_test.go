@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tidings-go/tidings"
@@ -113,7 +114,7 @@ func newFleet(t *testing.T, objects int, o apisim.Options) *fleet {
 	return f
 }
 
-func (f *fleet) create(obj tidings.Object) {
+func (f *fleet) create(obj runtime.Object) {
 	f.Helper()
 	if _, err := apisim.Create(f.Context(), f.server, obj); err != nil {
 		f.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsjson "sigs.k8s.io/json"
 
@@ -175,8 +176,7 @@ func (d *typedDecoder[T]) json(data []byte, list schema.GroupVersionKind) (T, er
 	if err != nil {
 		return obj, fmt.Errorf("%w %s in JSON: %w", ErrMalformed, d.gvk.Kind, undecodableField(err, data, obj))
 	}
-	kind := obj.GetObjectKind()
-	if got := kind.GroupVersionKind(); got.Kind != "" && got != d.gvk {
+	if got := kindOf(obj); got.Kind != "" && got != d.gvk {
 		return obj, WrongKind(got, d.gvk)
 	}
 	if list.Empty() || d.kind.Load() != nil {
@@ -209,7 +209,17 @@ func (d *typedDecoder[T]) giveKind(obj T) {
 	if known := d.kind.Load(); known != nil {
 		kind = *known
 	}
-	obj.GetObjectKind().SetGroupVersionKind(kind)
+	if obj, ok := any(obj).(runtime.Object); ok {
+		obj.GetObjectKind().SetGroupVersionKind(kind)
+	}
+}
+
+// kindOf returns the kind that an object has itself.
+func kindOf(obj Object) schema.GroupVersionKind {
+	if obj, ok := obj.(runtime.Object); ok {
+		return obj.GetObjectKind().GroupVersionKind()
+	}
+	return schema.GroupVersionKind{}
 }
 
 // dynamicDecoder decodes into maps.

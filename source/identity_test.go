@@ -95,7 +95,7 @@ func TestIdentityIsReadOfAllTypesOfTheAPI(t *testing.T) {
 	types := 0
 	for gvk, goType := range clientscheme.Scheme.AllKnownTypes() {
 		obj, ok := reflect.New(goType).Interface().(interface {
-			Object
+			metav1.Object
 			Marshal() ([]byte, error)
 		})
 		if !ok || strings.HasSuffix(gvk.Kind, "List") {

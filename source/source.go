@@ -6,7 +6,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings/internal/engine/tape"
 )
@@ -14,8 +14,15 @@ import (
 // Object is the type of the objects of a source: a pointer to an API type, an
 // *unstructured.Unstructured or a *metav1.PartialObjectMetadata.
 type Object interface {
-	metav1.Object
-	runtime.Object
+	GetNamespace() string
+	GetName() string
+	GetUID() types.UID
+	GetResourceVersion() string
+	GetGeneration() int64
+	GetDeletionTimestamp() *metav1.Time
+	GetLabels() map[string]string
+	GetOwnerReferences() []metav1.OwnerReference
+	GetFinalizers() []string
 }
 
 // Source lists and watches one collection of objects: one resource, in one

@@ -284,7 +284,8 @@ func bookmark[T Object](obj T, err error) (Event[T], error) {
 		return event, err
 	}
 	event.Version = obj.GetResourceVersion()
-	if obj.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+	annotated, ok := any(obj).(interface{ GetAnnotations() map[string]string })
+	if ok && annotated.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		event.Type = InitialEventsEnd
 	}
 	return event, nil

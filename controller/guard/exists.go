@@ -12,15 +12,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings/internal/engine/served"
 )
 
+// Identity is what tells an object from all others.
+type Identity interface {
+	GetNamespace() string
+	GetName() string
+	GetUID() types.UID
+}
+
 // Exists reports whether the server still has the object of which last is an earlier state. Another
 // object with its name does not count. It reads the newest state, through Direct.
 func (g *Guard) Exists(
-	ctx context.Context, gvr schema.GroupVersionResource, last metav1.Object,
+	ctx context.Context, gvr schema.GroupVersionResource, last Identity,
 ) (bool, error) {
 	address := collectionPath(gvr, last.GetNamespace()) + "/" + last.GetName()
 	found, err := g.read(ctx, gvr, address, "PartialObjectMetadata", 0)

@@ -11,13 +11,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
-
-	"github.com/tidings-go/tidings"
 )
 
 // Applier applies configurations. It is a typed client of one resource and namespace,
 // such as client.AppsV1().ReplicaSets("default").
-type Applier[C any, T tidings.Object] interface {
+type Applier[C any, T Object] interface {
 	Apply(ctx context.Context, configuration C, o metav1.ApplyOptions) (T, error)
 }
 
@@ -26,7 +24,7 @@ type Applier[C any, T tidings.Object] interface {
 // without a request, if the manager has applied just that configuration to it. extract returns
 // the configuration that a manager has applied to an object: typed clients have such a function
 // for each type, as ExtractReplicaSet of applyconfigurations/apps/v1.
-func Apply[C any, T tidings.Object](
+func Apply[C any, T Object](
 	ctx context.Context, client Applier[C, T], manager string, wanted C,
 	cached T, extract func(object T, manager string) (C, error),
 ) (T, error) {
@@ -45,7 +43,7 @@ func Apply[C any, T tidings.Object](
 
 // isKept reports whether a configuration is the present one, but for zero values that an object of
 // the type does not keep, as an empty string of a field with omitempty.
-func isKept[C any, T tidings.Object](wanted C, cached T, present C) bool {
+func isKept[C any, T Object](wanted C, cached T, present C) bool {
 	kept := reflect.New(reflect.TypeOf(cached).Elem()).Interface()
 	want, err1 := treeOf(wanted)
 	have, err2 := treeOf(present)

@@ -9,13 +9,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/tidings-go/tidings"
 )
 
 // Patcher writes finalizers. It is a typed client of one resource and namespace, such
 // as client.AppsV1().Deployments("default"), or a dynamic or metadata client.
-type Patcher[T tidings.Object] interface {
+type Patcher[T Object] interface {
 	Patch(
 		ctx context.Context, name string, kind types.PatchType, patch []byte,
 		o metav1.PatchOptions, subresources ...string,
@@ -25,7 +23,7 @@ type Patcher[T tidings.Object] interface {
 // AddFinalizer adds a finalizer to an object and returns the server's answer. It returns the
 // object as it is if it has the finalizer already. The server refuses a new finalizer for an
 // object that is being deleted.
-func AddFinalizer[T tidings.Object](
+func AddFinalizer[T Object](
 	ctx context.Context, client Patcher[T], object T, finalizer string,
 ) (T, error) {
 	present := object.GetFinalizers()
@@ -42,7 +40,7 @@ func AddFinalizer[T tidings.Object](
 
 // RemoveFinalizer removes a finalizer from an object and returns the server's answer. It returns
 // the object as it is if it lacks the finalizer, or if the server no longer has the object.
-func RemoveFinalizer[T tidings.Object](
+func RemoveFinalizer[T Object](
 	ctx context.Context, client Patcher[T], object T, finalizer string,
 ) (T, error) {
 	present := object.GetFinalizers()
@@ -61,7 +59,7 @@ func RemoveFinalizer[T tidings.Object](
 }
 
 // patchFinalizers replaces the finalizers of the object, if it still has its version.
-func patchFinalizers[T tidings.Object](
+func patchFinalizers[T Object](
 	ctx context.Context, client Patcher[T], object T, finalizers []string,
 ) (T, error) {
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{

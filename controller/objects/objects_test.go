@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
-	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller/objects"
 )
@@ -57,7 +56,7 @@ func writes(server *apisim.Server) (n int) {
 }
 
 // checkFinalizers adds and removes a finalizer with a client of any kind.
-func checkFinalizers[T tidings.Object](
+func checkFinalizers[T objects.Object](
 	t *testing.T, server *apisim.Server, client objects.Patcher[T], object T,
 ) {
 	t.Helper()

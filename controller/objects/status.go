@@ -5,19 +5,24 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/tidings-go/tidings"
+	"k8s.io/apimachinery/pkg/runtime"
 )
+
+// Object is an object as clients write it: a whole one, of an API type or a map.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
 
 // StatusUpdater writes a status. It is a typed client of one resource and namespace,
 // such as client.AppsV1().Deployments("default"), or a dynamic client.
-type StatusUpdater[T tidings.Object] interface {
+type StatusUpdater[T Object] interface {
 	UpdateStatus(ctx context.Context, object T, o metav1.UpdateOptions) (T, error)
 }
 
 // UpdateStatus gives a copy of an object to set, which changes its status, writes that status and
 // returns the server's answer. It returns the object as it is if set changes nothing.
-func UpdateStatus[T tidings.Object](
+func UpdateStatus[T Object](
 	ctx context.Context, client StatusUpdater[T], object T, set func(T),
 ) (T, error) {
 	changed := object.DeepCopyObject().(T)

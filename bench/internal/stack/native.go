@@ -7,7 +7,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
@@ -72,9 +71,9 @@ func nativeFromServer(t Target, o Options, e Eyes) (Informer, error) {
 	return nil, errUnsupported(t.Kind)
 }
 
-func nativeDecoder() func([]byte) (metav1.Object, error) {
+func nativeDecoder() func([]byte) (tidings.Object, error) {
 	decoder := dedup.NewDecoder(new(dedup.Table), &corev1.Pod{}, dedup.ShareAll)
-	return func(message []byte) (metav1.Object, error) {
+	return func(message []byte) (tidings.Object, error) {
 		pod := &corev1.Pod{}
 		return pod, decoder.Unmarshal(message, pod)
 	}
@@ -154,7 +153,7 @@ func (i *nativeInformer[T]) WaitForSync(ctx context.Context) error { return wait
 
 func (i *nativeInformer[T]) Len() int { return i.lister.Len() }
 
-func (i *nativeInformer[T]) Get(key string) (metav1.Object, bool) {
+func (i *nativeInformer[T]) Get(key string) (tidings.Object, bool) {
 	object, err := i.lister.Get(key)
 	return object, err == nil
 }

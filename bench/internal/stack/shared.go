@@ -56,8 +56,8 @@ func ClientGo() Stack {
 	return Stack{
 		Name: "client-go", FromMemory: c.fromMemory, FromServer: c.fromServer,
 		// The generated code, as client-go's decoder uses it.
-		Decoder: func() func([]byte) (metav1.Object, error) {
-			return func(message []byte) (metav1.Object, error) {
+		Decoder: func() func([]byte) (tidings.Object, error) {
+			return func(message []byte) (tidings.Object, error) {
 				pod := &corev1.Pod{}
 				return pod, pod.Unmarshal(message)
 			}
@@ -219,7 +219,7 @@ func (i *sharedInformer[T]) WaitForSync(ctx context.Context) error { return wait
 
 func (i *sharedInformer[T]) Len() int { return len(i.informer.GetIndexer().ListKeys()) }
 
-func (i *sharedInformer[T]) Get(key string) (metav1.Object, bool) {
+func (i *sharedInformer[T]) Get(key string) (tidings.Object, bool) {
 	object, ok, err := i.informer.GetIndexer().GetByKey(key)
 	if err != nil || !ok {
 		return nil, false

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
@@ -25,7 +24,7 @@ type Stack struct {
 	FromServer func(t Target, o Options) (Informer, error)
 	// Decoder returns a function that makes a pod of a protobuf message without an
 	// envelope; nil where the stack uses the decoder of another one.
-	Decoder func() func(message []byte) (metav1.Object, error)
+	Decoder func() func(message []byte) (tidings.Object, error)
 	// NewCache makes the cache of a manager of controller-runtime; nil where a stack has none.
 	NewCache cache.NewCacheFunc
 }
@@ -44,7 +43,7 @@ func All() []Stack { return []Stack{ClientGo(), Native(), DropIn()} }
 // Options are the choices of an informer. The zero value is ready.
 type Options struct {
 	// Indexes are index functions by name.
-	Indexes map[string]func(metav1.Object) []string
+	Indexes map[string]func(tidings.Object) []string
 	// ListerWatcher makes the informer read from a client-go ListerWatcher, which
 	// decodes by itself, as controller-runtime's does. The native API has no such
 	// thing.
@@ -80,7 +79,7 @@ const (
 
 // Handler receives a change: the state after it, or the last state of a deleted object.
 // before is nil unless the change is Updated.
-type Handler func(c Change, before, after metav1.Object)
+type Handler func(c Change, before, after tidings.Object)
 
 // Informer keeps a cache of objects. The objects that it yields are shared and read-only.
 type Informer interface {
@@ -96,7 +95,7 @@ type Informer interface {
 	// Len counts the objects of the cache.
 	Len() int
 	// Get returns the object of a key, namespace/name.
-	Get(key string) (metav1.Object, bool)
+	Get(key string) (tidings.Object, bool)
 	// Namespace visits the objects of a namespace and counts them.
 	Namespace(namespace string) int
 	// Select visits the objects that a selector matches and counts them.
@@ -116,7 +115,7 @@ func Environment(paged bool) string {
 }
 
 // visit reads one object, as a program that lists does, and counts it.
-func visit(o metav1.Object) int {
+func visit(o tidings.Object) int {
 	if o.GetName() == "" {
 		return 0
 	}

@@ -47,7 +47,7 @@ func TestDrop(t *testing.T) {
 		var saw atomic.Int64
 		s := settings{drop: []string{"metadata.annotations", "metadata.managedFields"}, dropFor: []string{own[l.form]}}
 		s.transform = func(obj any) (any, error) {
-			saw.Add(int64(len(obj.(tidings.Object).GetAnnotations())))
+			saw.Add(int64(len(obj.(metav1.Object).GetAnnotations())))
 			return obj, nil
 		}
 		w.create(t, annotated("Widget", "listed"))
@@ -65,7 +65,7 @@ func TestDrop(t *testing.T) {
 			color := map[bool]string{true: "", false: "red"}[n < 2 && l.form == metadataForm]
 			h.check("initial add a/listed "+color, "initial add a/watched "+color)
 			for _, key := range []string{"a/listed", "a/watched"} {
-				checkDropped(t, cached(t, informer, key), n < 2)
+				checkDropped(t, cached(t, informer, key).(metav1.Object), n < 2)
 			}
 		}
 		if saw.Load() != 0 {
@@ -75,7 +75,7 @@ func TestDrop(t *testing.T) {
 }
 
 // checkDropped checks the fields of a widget or of another object.
-func checkDropped(t *testing.T, got tidings.Object, isWidget bool) {
+func checkDropped(t *testing.T, got metav1.Object, isWidget bool) {
 	t.Helper()
 	wrong := got.GetAnnotations() != nil || got.GetManagedFields() != nil
 	switch got := got.(type) {
@@ -147,7 +147,7 @@ func createEight(t *testing.T, w world) {
 // writes to them.
 func TestWithSharing(t *testing.T) {
 	write := func(obj any) (any, error) {
-		o := obj.(tidings.Object)
+		o := obj.(metav1.Object)
 		labels := o.GetLabels()
 		labels["name"] = o.GetName()
 		o.SetLabels(labels)

@@ -276,7 +276,8 @@ func (x *indexer) IndexLabels(keys ...string) error {
 
 // IndexOwners adds the index of the UIDs of owners, unless it exists.
 func (x *indexer) IndexOwners() error {
-	return x.addMetaIndex(metaindex.Owners, metaindex.OwnerUIDs)
+	return x.addMetaIndex(metaindex.Owners,
+		func(m metav1.Object) []string { return metaindex.OwnerUIDs(m) })
 }
 
 func (x *indexer) addMetaIndex(id any, values func(metav1.Object) []string) error {

@@ -53,11 +53,21 @@ func fieldsOf(before, after any, secret bool) []string {
 	return paths
 }
 
+// managedFields returns the managed fields of an object; none of one that does not have them.
+func managedFields(object tidings.Object) []metav1.ManagedFieldsEntry {
+	if managed, ok := object.(interface {
+		GetManagedFields() []metav1.ManagedFieldsEntry
+	}); ok {
+		return managed.GetManagedFields()
+	}
+	return nil
+}
+
 // writerOf returns the field manager whose write has led from a state to the next: its entry is
 // new, has more fields than before, or a later time. Times are whole seconds.
-func writerOf(before, after metav1.Object) string {
-	earlier := before.GetManagedFields()
-	for _, entry := range after.GetManagedFields() {
+func writerOf(before, after tidings.Object) string {
+	earlier := managedFields(before)
+	for _, entry := range managedFields(after) {
 		i := slices.IndexFunc(earlier, func(e metav1.ManagedFieldsEntry) bool {
 			return e.Manager == entry.Manager && e.Operation == entry.Operation &&
 				e.Subresource == entry.Subresource
@@ -78,9 +88,9 @@ func sizeOf(entry metav1.ManagedFieldsEntry) int {
 
 // LastManager returns the field manager of the last write of an object, "" if its managed fields do
 // not show it.
-func LastManager(object metav1.Object) string {
+func LastManager(object tidings.Object) string {
 	var last *metav1.ManagedFieldsEntry
-	entries := object.GetManagedFields()
+	entries := managedFields(object)
 	for i := range entries {
 		at := entries[i].Time
 		if at != nil && (last == nil || !at.Before(last.Time)) {

@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
+	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/internal/test/follow"
 	"github.com/tidings-go/tidings/tidingstest"
 )
@@ -17,7 +16,7 @@ import (
 type State map[string]string
 
 // Add adds an object.
-func (s State) Add(obj metav1.Object) {
+func (s State) Add(obj tidings.Object) {
 	s[obj.GetNamespace()+"/"+obj.GetName()] = follow.StateOf(obj)
 }
 

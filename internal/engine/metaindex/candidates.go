@@ -4,7 +4,6 @@ import (
 	"iter"
 	"reflect"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 
@@ -29,7 +28,7 @@ func isKnown(selector labels.Selector) bool {
 
 // Matches reports whether a selector matches the labels of an object. A selector of the program's
 // own receives a labels.Set, as from client-go's listers.
-func Matches(selector labels.Selector, obj metav1.Object) bool {
+func Matches(selector labels.Selector, obj Object) bool {
 	if isKnown(selector) {
 		return selector.Matches(Labels(obj))
 	}

@@ -6,6 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
+// Object is what has labels and owners.
+type Object interface {
+	GetLabels() map[string]string
+	GetOwnerReferences() []metav1.OwnerReference
+}
+
 // Label identifies the index of the label of a key.
 type Label string
 
@@ -13,7 +19,7 @@ type Label string
 func (l Label) String() string { return "label " + string(l) }
 
 // Labels returns the labels of an object, for a selector. Nothing is copied.
-func Labels(obj metav1.Object) labels.Labels {
+func Labels(obj Object) labels.Labels {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return labels.Set(obj.GetLabels())
@@ -28,7 +34,7 @@ func Labels(obj metav1.Object) labels.Labels {
 }
 
 // LabelValues returns the value of a label, for an index: one, or none.
-func LabelValues(obj metav1.Object, key string) []string {
+func LabelValues(obj Object, key string) []string {
 	if value, ok := Labels(obj).Lookup(key); ok {
 		return []string{value}
 	}

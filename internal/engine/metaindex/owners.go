@@ -3,7 +3,6 @@ package metaindex
 import (
 	"iter"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,7 +17,7 @@ func (owners) String() string { return "owners" }
 var Owners = owners{}
 
 // OwnerUIDs returns the UIDs of an object's owners, for an index.
-func OwnerUIDs(obj metav1.Object) []string {
+func OwnerUIDs(obj Object) []string {
 	var uids []string
 	eachOwner(obj, func(uid types.UID, _ bool) bool {
 		uids = append(uids, string(uid))
@@ -39,7 +38,7 @@ func OwnerCandidates[T any](s store.Snapshot[T], prefix string,
 
 // Owned reports whether an object has an owner of that UID; with controller, whether
 // that owner is its controller.
-func Owned(obj metav1.Object, uid types.UID, controller bool) bool {
+func Owned(obj Object, uid types.UID, controller bool) bool {
 	found := false
 	eachOwner(obj, func(owner types.UID, controls bool) bool {
 		found = owner == uid && (controls || !controller)
@@ -50,7 +49,7 @@ func Owned(obj metav1.Object, uid types.UID, controller bool) bool {
 
 // eachOwner calls f with the owners of an object until it returns false. GetOwnerReferences
 // of an unstructured object would copy them.
-func eachOwner(obj metav1.Object, f func(uid types.UID, controls bool) bool) {
+func eachOwner(obj Object, f func(uid types.UID, controls bool) bool) {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		for _, owner := range obj.GetOwnerReferences() {

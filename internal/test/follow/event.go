@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/tidings-go/tidings"
 )
 
@@ -14,7 +12,7 @@ const LabelName = "n"
 
 // StateOf returns the state of an object: its label n, its version and its UID, as in
 // "3@17#uid".
-func StateOf(obj metav1.Object) string {
+func StateOf(obj tidings.Object) string {
 	return obj.GetLabels()[LabelName] + "@" + obj.GetResourceVersion() + "#" + string(obj.GetUID())
 }
 

@@ -139,7 +139,7 @@ func (w *world) auditChecker(
 	h.Rewind(false)
 }
 
-func keyOf(obj metav1.Object) string { return source.Key(obj.GetNamespace(), obj.GetName()) }
+func keyOf(obj tidings.Object) string { return source.Key(obj.GetNamespace(), obj.GetName()) }
 
 func splitKey(key string) (namespace, name string) {
 	if namespace, name, namespaced := strings.Cut(key, "/"); namespaced {

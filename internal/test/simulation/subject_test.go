@@ -3,6 +3,7 @@ package simulation
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
@@ -98,7 +99,7 @@ func (i informer) state() map[string]string {
 
 // stateOf returns the state of an object, also of one without its version.
 func stateOf(obj tidings.Object) string {
-	if version, ok := obj.GetAnnotations()[strippedVersion]; ok {
+	if version, ok := obj.(metav1.Object).GetAnnotations()[strippedVersion]; ok {
 		return follow.Label(follow.StateOf(obj)) + "@" + version + "#" + string(obj.GetUID())
 	}
 	return follow.StateOf(obj)

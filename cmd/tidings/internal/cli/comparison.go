@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
@@ -109,7 +110,7 @@ func (d *demonstration) compare(ctx context.Context) (comparison, error) {
 			case obj.GetResourceVersion() != copied.GetResourceVersion():
 				differ("%s %s is cached at version %s, the server has %s",
 					t.of.Singular, key, copied.GetResourceVersion(), obj.GetResourceVersion())
-			case !sameContent(obj, copied):
+			case !sameContent(item, copied.(runtime.Object)):
 				differ("%s %s is cached with other content", t.of.Singular, key)
 			}
 		}
@@ -121,8 +122,8 @@ func (d *demonstration) compare(ctx context.Context) (comparison, error) {
 }
 
 // sameContent compares two objects without the kinds that they may carry.
-func sameContent(a, b tidings.Object) bool {
-	a, b = a.DeepCopyObject().(tidings.Object), b.DeepCopyObject().(tidings.Object)
+func sameContent(a, b runtime.Object) bool {
+	a, b = a.DeepCopyObject(), b.DeepCopyObject()
 	a.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	b.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return equality.Semantic.DeepEqual(a, b)

@@ -137,7 +137,7 @@ func (r *replay) start(ctx context.Context, recording *flight.Recording) error {
 	for _, track := range recording.Tracks {
 		gvk := schema.GroupVersionKind{Group: track.Group, Version: track.Version, Kind: track.Kind}
 		made, err := scheme.Scheme.New(gvk)
-		empty, isBuiltIn := made.(tidings.Object)
+		_, isBuiltIn := made.(tidings.Object)
 		switch {
 		case track.Metadata:
 			err = play(ctx, r, track, func() *metav1.PartialObjectMetadata {
@@ -145,7 +145,7 @@ func (r *replay) start(ctx context.Context, recording *flight.Recording) error {
 			})
 		case err == nil && isBuiltIn:
 			err = play(ctx, r, track, func() tidings.Object {
-				return empty.DeepCopyObject().(tidings.Object)
+				return made.DeepCopyObject().(tidings.Object)
 			})
 		default:
 			err = play(ctx, r, track, func() *unstructured.Unstructured {

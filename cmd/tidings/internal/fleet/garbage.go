@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -31,7 +32,7 @@ func orphans[T, O tidings.Object](
 	})
 }
 
-func isCached[O tidings.Object](in tidings.Lister[O], of metav1.Object) bool {
+func isCached[O tidings.Object](in tidings.Lister[O], of guard.Identity) bool {
 	owner, err := in.Get(source.Key(of.GetNamespace(), of.GetName()))
 	return err == nil && owner.GetUID() == of.GetUID()
 }

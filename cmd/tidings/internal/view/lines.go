@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/charmbracelet/x/ansi"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/tidings-go/tidings"
@@ -113,7 +114,10 @@ func (l *Lines) detail(c Change, width int) string {
 	if state := Printable(summary(c.Of.Kind.GroupKind(), Fields(c.Object()))); state != "" {
 		parts = append(parts, state)
 	}
-	created := c.Object().GetCreationTimestamp()
+	var created metav1.Time
+	if dated, ok := c.Object().(metav1.Object); ok {
+		created = dated.GetCreationTimestamp()
+	}
 	if !created.IsZero() && (c.Initial || c.Event == tidings.Deleted) {
 		word := "age "
 		if c.Event == tidings.Deleted {
