@@ -11,7 +11,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // cpu returns the CPU time of the process in nanoseconds, the garbage collector's included:
@@ -271,4 +273,82 @@ func BenchmarkShare(b *testing.B) {
 		scrambled = append(scrambled, encode(c.scrambled()))
 	}
 	run("pods without repetition", scrambled)
+}
+
+// ViewMeta are the fields of metadata that every view has.
+type ViewMeta struct {
+	Name              string                  `json:"name"`
+	Namespace         string                  `json:"namespace"`
+	UID               types.UID               `json:"uid"`
+	ResourceVersion   string                  `json:"resourceVersion"`
+	Generation        int64                   `json:"generation"`
+	DeletionTimestamp *metav1.Time            `json:"deletionTimestamp"`
+	Labels            map[string]string       `json:"labels"`
+	OwnerReferences   []metav1.OwnerReference `json:"ownerReferences"`
+	Finalizers        []string                `json:"finalizers"`
+}
+
+type podView struct {
+	ViewMeta `json:"metadata"`
+	Spec     struct {
+		NodeName string `json:"nodeName"`
+	} `json:"spec"`
+	Status struct {
+		Phase      corev1.PodPhase `json:"phase"`
+		PodIP      string          `json:"podIP"`
+		Conditions []struct {
+			Type   corev1.PodConditionType `json:"type"`
+			Status corev1.ConditionStatus  `json:"status"`
+		} `json:"conditions"`
+	} `json:"status"`
+}
+
+type widgetView struct {
+	ViewMeta `json:"metadata"`
+	Spec     struct {
+		Replicas *int32 `json:"replicas"`
+	} `json:"spec"`
+	Status struct {
+		Phase              string `json:"phase"`
+		ObservedGeneration int64  `json:"observedGeneration"`
+		Conditions         []struct {
+			Type   string                 `json:"type"`
+			Status metav1.ConditionStatus `json:"status"`
+		} `json:"conditions"`
+	} `json:"status"`
+}
+
+// BenchmarkViews decodes pods and custom resources as views of a dozen fields.
+func BenchmarkViews(b *testing.B) {
+	pods, few := newCorpus(1, 40).pods(500), newCorpus(2, 3).pods(3000)
+	inProtobuf := func(sharing Sharing) func() func([]byte) any {
+		return func() func([]byte) any {
+			d, err := NewDecoder(new(Table), &corev1.Pod{}, sharing).View(&podView{})
+			if err != nil {
+				b.Fatal(err)
+			}
+			return func(data []byte) any {
+				into := new(podView)
+				if err := d.Unmarshal(data, into); err != nil {
+					b.Error(err)
+				}
+				return into
+			}
+		}
+	}
+	b.Run("pods", func(b *testing.B) { benchEach(b, pods, inProtobuf) })
+	b.Run("pods in threes in random order", func(b *testing.B) { benchEach(b, inRandomOrder(few), inProtobuf) })
+	widgets := newCorpus(1, 40).widgets(100)
+	b.Run("widgets", func(b *testing.B) {
+		benchEach(b, widgets, func(sharing Sharing) func() func([]byte) any {
+			return func() func([]byte) any {
+				d, err := newStructDecoder(new(Table), reflect.TypeFor[widgetView](), sharing).Unchecked()
+				if err != nil {
+					b.Fatal(err)
+				}
+				d.kind = kindOf{"example.com/v1", "Widget"}
+				return decodeStructsWith(b, d)
+			}
+		})
+	})
 }

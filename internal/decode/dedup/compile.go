@@ -6,6 +6,7 @@ import (
 	"math"
 	"reflect"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,26 +45,26 @@ func (c *compiler) newStats() int32 {
 	return int32(c.plan.stats - 1)
 }
 
-// layout returns the layout of a type, without the fields of drop. An error means that the
-// type cannot be decoded here, or that it is a Secret or leads to one.
-func (c *compiler) layout(t reflect.Type, drop fieldpath.Tree) (*layout, error) {
-	of := variant{t, drop.String(), c.form}
+// layout returns the layout of a type with a cut. An error means that the type cannot be decoded
+// here, or that it is a Secret or leads to one.
+func (c *compiler) layout(t reflect.Type, cut cut) (*layout, error) {
+	of := cut.variant(t, c.form)
 	if l := c.layouts[of]; l != nil {
 		return l, nil
 	}
 	l := &layout{typ: t, size: t.Size(), index: int32(len(c.plan.types)), flat: true,
-		selfWriting: c.writesItself(t)}
-	c.plan.types = append(c.plan.types, t)
+		selfWriting: c.writesItself(t), isView: cut.of != nil && t.Kind() == reflect.Struct && !readsJSON(t)}
+	c.plan.types, c.plan.layouts = append(c.plan.types, t), append(c.plan.layouts, l)
 	c.layouts[of] = l
 	switch {
-	case isSecretType(t):
+	case isSecretType(t), isSecretType(cut.api(t)):
 		return nil, errSecret
 	case c.form == inJSON:
-		return l, c.jsonLayout(l, drop)
+		return l, c.jsonLayout(l, cut)
 	case t.Kind() == reflect.Map:
-		return l, c.mapLayout(l)
+		return l, c.mapLayout(l, cut)
 	case c.form == inProtobuf:
-		return l, c.protoLayout(l, drop)
+		return l, c.protoLayout(l, cut)
 	}
 	if err := c.add(l, t, 0); err != nil {
 		return nil, err
@@ -102,7 +103,7 @@ func (c *compiler) writesItself(t reflect.Type) bool {
 }
 
 // mapLayout completes the layout of a map. No path of dropped fields goes through a map.
-func (c *compiler) mapLayout(l *layout) (err error) {
+func (c *compiler) mapLayout(l *layout, cut cut) (err error) {
 	l.kind, l.maps, l.flat = kindMap, mapOfOthers, false
 	key, elem := l.typ.Key().Kind(), l.typ.Elem()
 	switch {
@@ -113,7 +114,7 @@ func (c *compiler) mapLayout(l *layout) (err error) {
 		c.genericFields()
 		return nil
 	}
-	if l.elem, err = c.layout(elem, nil); err != nil {
+	if l.elem, err = c.layout(elem, cut.elem(l.typ)); err != nil {
 		return err
 	}
 	switch {
@@ -127,14 +128,16 @@ func (c *compiler) mapLayout(l *layout) (err error) {
 }
 
 // field returns a field of a type, without its place.
-func (c *compiler) field(t reflect.Type, drop fieldpath.Tree) (f field, err error) {
+func (c *compiler) field(t reflect.Type, cut cut) (f field, err error) {
 	f = field{size: t.Size()}
 	switch k := t.Kind(); {
 	case c.form == inJSON && unknownInJSON(t):
 		f.kind = kindUnknown
 	case k == reflect.Struct, c.form == inProtobuf && isList(t), c.form == inJSON && readsJSON(t):
 		f.kind = kindStruct
-		f.elem, err = c.layout(t, drop)
+		if f.elem, err = c.layout(t, cut); err == nil {
+			f.shape = f.elem.shape()
+		}
 	case c.form != inMemory && isBytes(t):
 		f.kind = kindBytes
 	case k == reflect.String:
@@ -142,7 +145,7 @@ func (c *compiler) field(t reflect.Type, drop fieldpath.Tree) (f field, err erro
 	case k == reflect.Interface:
 		f.kind = kindAny
 	case k == reflect.Pointer, k == reflect.Slice, k == reflect.Map:
-		return c.partField(f, t, drop)
+		return c.partField(f, t, cut)
 	case isNumber(k):
 		f.tag = uint32(k) // and the zero kind, kindBits
 	case k != reflect.Complex64 && k != reflect.Complex128:
@@ -152,13 +155,13 @@ func (c *compiler) field(t reflect.Type, drop fieldpath.Tree) (f field, err erro
 }
 
 // partField completes a pointer, a slice or a map, whose value may be shared.
-func (c *compiler) partField(f field, t reflect.Type, drop fieldpath.Tree) (_ field, err error) {
+func (c *compiler) partField(f field, t reflect.Type, cut cut) (_ field, err error) {
 	f.stats, f.inner = c.newStats(), c.newStats()
-	f.space = c.plans.spaceLocked(variant{t, drop.String(), c.form})
-	elem := t.Elem()
+	f.space = c.plans.spaceLocked(cut.variant(t, c.form))
+	elem, inside := t.Elem(), cut.elem(t)
 	switch t.Kind() {
 	case reflect.Map:
-		f.kind, elem = kindMap, t
+		f.kind, elem, inside = kindMap, t, cut
 		if c.form == inMemory && t == objectsType {
 			f.kind = kindObject
 		}
@@ -170,7 +173,9 @@ func (c *compiler) partField(f field, t reflect.Type, drop fieldpath.Tree) (_ fi
 			f.kind, f.tag, f.size = kindNumber, uint32(elem.Kind()), elem.Size()
 		}
 	}
-	f.elem, err = c.layout(elem, drop)
+	if f.elem, err = c.layout(elem, inside); err == nil {
+		f.shape = f.elem.shape()
+	}
 	return f, err
 }
 
@@ -202,7 +207,7 @@ func generated(t reflect.Type) bool {
 }
 
 // protoLayout completes the layout of values that are decoded from protobuf.
-func (c *compiler) protoLayout(l *layout, drop fieldpath.Tree) error {
+func (c *compiler) protoLayout(l *layout, cut cut) error {
 	t := l.typ
 	switch t.Kind() {
 	case reflect.String:
@@ -220,41 +225,86 @@ func (c *compiler) protoLayout(l *layout, drop fieldpath.Tree) error {
 		return nil
 	case t.Kind() != reflect.Struct:
 		return fmt.Errorf("%s is neither a struct nor a list of strings", t)
-	case !generated(t):
-		return fmt.Errorf("%s has an Unmarshal that is not known", t)
+	case cut.of == undeclared, !generated(cut.api(t)):
+		return fmt.Errorf("%s has an Unmarshal that is not known", cut.api(t))
 	}
-	for sf := range t.Fields() {
+	declared := cut.fields(t)
+	for sf := range cut.api(t).Fields() {
 		number, ok, err := fieldNumber(sf)
-		if ok && err == nil {
-			err = c.addNumbered(l, sf, number, drop)
+		switch {
+		case !ok || err != nil:
+		case cut.of == nil:
+			err = c.addNumbered(l, sf, number, cut.drop)
+		default:
+			err = c.addDeclared(l, sf, number, declared)
 		}
 		if err != nil {
-			return fmt.Errorf("%s.%s: %w", t, sf.Name, err)
+			return fmt.Errorf("%s.%s: %w", cut.api(t), sf.Name, err)
 		}
 	}
 	return nil
 }
 
-// addNumbered adds the field of a struct that has a number in protobuf. Its wire type
-// follows from the Go type, as in the generator: the tags are wrong in places.
+// addNumbered adds the field of an API type that has a number in protobuf. Its wire type follows
+// from the Go type, as in the generator: the tags are wrong in places.
 func (c *compiler) addNumbered(l *layout, sf reflect.StructField, number int,
 	drop fieldpath.Tree) error {
 	rest, dropped := drop.In(l.typ, sf)
 	f := field{kind: kindDropped}
 	if !dropped {
 		var err error
-		if f, err = c.field(sf.Type, rest); err == nil && f.kind == kindBits {
-			_, err = c.layout(sf.Type, nil) // refuses numbers that API types do not have
-		}
-		if err != nil {
+		if f, err = c.numbered(sf.Type, cut{drop: rest}); err != nil {
 			return err
-		}
-		if !f.decodable() {
-			return fmt.Errorf("%s has no decoder", sf.Type)
 		}
 	}
 	f.offset = sf.Offset
-	f.tag = uint32(number)<<3 | wireType(sf.Type)
+	return l.addNumber(f, number, sf.Type)
+}
+
+// addDeclared adds the field of a view that has the value of a field of the API type, sf; none if
+// the view does not declare it. Where JSON has the fields of sf in its place, the view declares those.
+func (c *compiler) addDeclared(
+	l *layout, sf reflect.StructField, number int, declared []fieldpath.Pair,
+) error {
+	var f field
+	var err error
+	k := slices.IndexFunc(declared, func(p fieldpath.Pair) bool { return p.API.Index[0] == sf.Index[0] })
+	switch {
+	case k < 0:
+		return nil
+	case len(declared[k].API.Index) == 1:
+		of, plain := declared[k], false
+		if f, err = c.numbered(of.View.Type, cut{}.to(of.View.Type, of.API.Type)); err != nil {
+			return err
+		}
+		if f.offset, plain, _ = place(l.typ, of.View.Index); !plain {
+			return fmt.Errorf("%s is not simply written to", of.View.Name)
+		}
+	case sf.Type.Kind() != reflect.Struct:
+		return fmt.Errorf("%s is inlined in JSON", sf.Type)
+	default:
+		f.kind = kindStruct
+		if f.elem, err = c.layout(l.typ, cut{of: sf.Type}); err != nil {
+			return err
+		}
+	}
+	return l.addNumber(f, number, sf.Type)
+}
+
+// numbered returns a field of a type that protobuf has, without its place.
+func (c *compiler) numbered(t reflect.Type, cut cut) (f field, err error) {
+	if f, err = c.field(t, cut); err == nil && f.kind == kindBits {
+		_, err = c.layout(t, cut) // refuses numbers that API types do not have
+	}
+	if err == nil && !f.decodable() {
+		err = fmt.Errorf("%s has no decoder", t)
+	}
+	return f, err
+}
+
+// addNumber adds a field with a number, which is of type t in the API.
+func (l *layout) addNumber(f field, number int, t reflect.Type) error {
+	f.tag = uint32(number)<<3 | wireType(t)
 	for len(l.byNumber) <= number {
 		l.byNumber = append(l.byNumber, 0)
 	}
@@ -327,7 +377,7 @@ func (c *compiler) add(l *layout, t reflect.Type, offset uintptr) error {
 	case t.Kind() == reflect.Struct:
 		return c.addStruct(l, t, offset)
 	}
-	f, err := c.field(t, nil)
+	f, err := c.field(t, cut{})
 	switch {
 	case errors.Is(err, errOpaque):
 		l.opaque = err

@@ -42,12 +42,16 @@ type Decoder struct {
 // A typedDecoder has the fields that decoders of one Go type have in common.
 type typedDecoder struct {
 	table   *Table
-	typ     reflect.Type // a pointer
+	typ     reflect.Type // a pointer, of what is decoded into
+	api     reflect.Type // a pointer, of the objects of the API: typ, but for views
 	form    form
 	sharing Sharing
-	secret  bool // by the kind of the decoder
-	drop    fieldpath.Tree
-	clearer *fieldpath.Clearer // of drop, for objects that are left to others
+	secret  bool   // by the kind of the decoder
+	kind    kindOf // of views in JSON, which do not have it
+	cut     cut
+	// clearer and projection leave out the rest of objects that are decoded by others.
+	clearer    *fieldpath.Clearer
+	projection *fieldpath.Projection
 
 	compile sync.Once // guards plan
 	plan    *plan
@@ -92,6 +96,7 @@ func NewDecoder(table *Table, example Message, sharing Sharing) *Decoder {
 	table.init()
 	d := &Decoder{}
 	d.table, d.typ, d.form, d.sharing = table, reflect.TypeOf(example), inProtobuf, sharing
+	d.api = d.typ
 	return d
 }
 
@@ -110,7 +115,7 @@ func (d *Decoder) Without(paths ...string) (*Decoder, error) {
 
 // without makes less a decoder like d that leaves out fields.
 func (d *typedDecoder) without(less *typedDecoder, paths []string) error {
-	drop, err := fieldpath.Parse(slices.Concat(d.drop.Paths(), paths))
+	drop, err := fieldpath.Parse(slices.Concat(d.cut.drop.Paths(), paths))
 	if err != nil {
 		return err
 	}
@@ -120,9 +125,31 @@ func (d *typedDecoder) without(less *typedDecoder, paths []string) error {
 	if err := drop.Check(d.typ); err != nil {
 		return err
 	}
-	less.table, less.typ, less.form, less.sharing = d.table, d.typ, d.form, d.sharing
-	less.secret, less.drop, less.clearer = d.secret, drop, fieldpath.NewClearer(drop, d.typ)
+	less.like(d)
+	less.cut.drop, less.clearer = drop, fieldpath.NewClearer(drop, d.typ)
 	return nil
+}
+
+// like makes less a decoder of the same objects as d.
+func (less *typedDecoder) like(d *typedDecoder) {
+	less.table, less.typ, less.api, less.form, less.sharing = d.table, d.typ, d.api, d.form, d.sharing
+	less.secret, less.kind = d.secret, d.kind
+}
+
+// whole decodes an object with the code of others, into the API type if it is a view, and leaves
+// out the rest.
+func (d *typedDecoder) whole(into any, decode func(whole any) error) error {
+	if d.projection == nil {
+		err := decode(into)
+		d.clearer.Clear(into)
+		return err
+	}
+	whole := reflect.New(d.api.Elem()).Interface()
+	err := decode(whole)
+	if err == nil {
+		d.projection.Project(into, whole)
+	}
+	return err
 }
 
 var errSharesNothing = errors.New("sharing is turned off")
@@ -140,7 +167,7 @@ func (d *typedDecoder) Shares() error {
 		case d.typ == nil || d.typ.Kind() != reflect.Pointer:
 			d.plan = &plan{err: fmt.Errorf("%v is not a pointer to a struct", d.typ)}
 		default:
-			d.plan = d.table.plans.plan(d.typ.Elem(), d.drop, d.form)
+			d.plan = d.table.plans.plan(d.typ.Elem(), d.cut, d.form)
 		}
 	})
 	return d.plan.err
@@ -149,10 +176,10 @@ func (d *typedDecoder) Shares() error {
 // Stats returns the decoder's counts.
 func (d *typedDecoder) Stats() DecoderStats { return d.counts.stats() }
 
-// An objectWorker decodes an object into the memory at to. If it returns false, that is half
+// An objectWorker decodes an object, of a kind if it is a view in JSON, into the memory at to. If it returns false, that is half
 // filled, and refused is why others must not see the data either, if there is a reason.
 type objectWorker interface {
-	decode(data []byte, to unsafe.Pointer) (ok bool, refused error)
+	decode(of kindOf, data []byte, to unsafe.Pointer) (ok bool, refused error)
 }
 
 // share decodes an object with a worker of the pool. It reports whether that has ended with an
@@ -165,7 +192,7 @@ func share[W objectWorker](d *typedDecoder, pool *workerPool[W],
 			d.typ, into, d.typ.Elem())
 	}
 	w := pool.take(d.sharing, func() W { return newWorker(d.table, d.plan, d.sharing) })
-	ok, refused := w.decode(data, v.UnsafePointer())
+	ok, refused := w.decode(d.kind, data, v.UnsafePointer())
 	pool.give(w, d.sharing)
 	switch {
 	case ok:
@@ -183,16 +210,16 @@ func share[W objectWorker](d *typedDecoder, pool *workerPool[W],
 // object is deeply equal to the one that Unmarshal makes, except for the fields of
 // [Decoder.Without]. For data that it rejects, it returns the error of the generated code, and the
 // object is half filled.
-func (d *Decoder) Unmarshal(data []byte, into Message) error {
+func (d *Decoder) Unmarshal(data []byte, into any) error {
 	if d.Shares() == nil {
 		done, err := share(&d.typedDecoder, &d.plan.decoders, newProtoWorker, data, into)
 		if done {
 			return err
 		}
 	}
-	err := d.generate(data, into)
-	d.clearer.Clear(into)
-	return d.counts.left(err)
+	return d.counts.left(d.whole(into, func(whole any) error {
+		return d.generate(data, whole.(Message))
+	}))
 }
 
 // generate decodes an object with the generated code, unless that would exhaust the stack.
@@ -200,7 +227,7 @@ func (d *Decoder) generate(data []byte, into Message) error {
 	if groups(data) > maxGroups {
 		return ErrGroups
 	}
-	d.nest.Do(func() { d.nesting = nestings{}.of(d.typ) })
+	d.nest.Do(func() { d.nesting = nestings{}.of(d.api) })
 	if d.nesting.exceeds(data, maxNesting) {
 		return ErrNesting
 	}

@@ -55,7 +55,7 @@ func tableOf(p *plan, typ reflect.Type, form form) *Table {
 func planOf(f *testing.F, typ reflect.Type, form form) *plan {
 	table := new(Table)
 	table.init()
-	plan := table.plans.plan(typ, nil, form)
+	plan := table.plans.plan(typ, cut{}, form)
 	if plan.err != nil && !secret(typ) {
 		f.Fatal(plan.err)
 	}

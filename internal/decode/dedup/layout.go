@@ -17,7 +17,10 @@ type plan struct {
 	root    *layout
 	stats   int            // number of fieldStats that a worker has
 	types   []reflect.Type // of the layouts, by their index
+	layouts []*layout      // by their index
 	generic []field        // of values in interfaces, by name; nil if the type has none
+	// view reports whether objects are views, so that undeclared fields of JSON are skipped.
+	view bool
 	// hasMetadata reports whether encoded objects begin with their metadata.
 	hasMetadata bool
 	// mayHoldSecret reports whether an object may be a Secret unless its kind excludes that.
@@ -37,11 +40,66 @@ const (
 	inJSON
 )
 
-// A variant is a Go type in a form, with the fields that are left out of its values.
+// A cut is what a Go type has of an API type: all of itself, or less.
+type cut struct {
+	drop fieldpath.Tree // the fields that are left out of the type itself
+	// of is the API type of which the Go type is a view; undeclared if there is none, nil if the
+	// Go type is the API type.
+	of reflect.Type
+}
+
+// undeclared is the API type of a view of a type that is not known as a Go type.
+var undeclared = reflect.TypeFor[struct{ undeclared struct{} }]()
+
+// to returns the cut of a value of type t within a value of this cut, where the API has the type of.
+func (c cut) to(t, of reflect.Type) cut {
+	if c.of == undeclared {
+		return c
+	}
+	if t == of {
+		of = nil
+	}
+	return cut{of: of}
+}
+
+// elem returns the cut of the elements of a pointer, a slice or a map of type t.
+func (c cut) elem(t reflect.Type) cut {
+	if c.of == nil || c.of == undeclared {
+		return c
+	}
+	return c.to(t.Elem(), c.of.Elem())
+}
+
+// api returns the API type of values of a Go type.
+func (c cut) api(t reflect.Type) reflect.Type {
+	if c.of == nil || c.of == undeclared {
+		return t
+	}
+	return c.of
+}
+
+// fields returns the fields of a struct type as JSON has them, each with the one of the API type.
+func (c cut) fields(t reflect.Type) (fields []fieldpath.Pair) {
+	if c.of != nil && c.of != undeclared {
+		return fieldpath.Pairs(t, c.of)
+	}
+	for _, f := range fieldpath.Fields(t) {
+		fields = append(fields, fieldpath.Pair{View: f, API: f})
+	}
+	return fields
+}
+
+// variant returns the key of a Go type with a cut, in a form.
+func (c cut) variant(t reflect.Type, form form) variant {
+	return variant{typ: t, of: c.of, drop: c.drop.String(), form: form}
+}
+
+// A variant is a Go type in a form, with the API type that it is a view of, or without the fields
+// that are left out of its values. One struct may be a view of several API types.
 type variant struct {
-	typ  reflect.Type
-	drop string // a fieldpath.Tree
-	form form
+	typ, of reflect.Type
+	drop    string // a fieldpath.Tree
+	form    form
 }
 
 // plans are the plans and key spaces of a table.
@@ -62,18 +120,18 @@ func (p *plans) spaceLocked(of variant) *keySpace {
 	return s
 }
 
-// plan returns the plan for objects of a Go type in a form, without the fields of drop.
-func (p *plans) plan(t reflect.Type, drop fieldpath.Tree, form form) *plan {
+// plan returns the plan for objects of a Go type in a form, with a cut.
+func (p *plans) plan(t reflect.Type, cut cut, form form) *plan {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := variant{t, drop.String(), form}
+	key := cut.variant(t, form)
 	if known := p.plans[key]; known != nil {
 		return known
 	}
-	made := &plan{hasMetadata: hasMetadata(t)}
+	made := &plan{hasMetadata: hasMetadata(cut.api(t)), view: cut.of != nil}
 	made.mayHoldSecret = form == inMemory && mayHoldSecret(t)
 	c := &compiler{plans: p, plan: made, form: form, layouts: map[variant]*layout{}}
-	made.root, made.err = c.layout(t, drop)
+	made.root, made.err = c.layout(t, cut)
 	switch {
 	case made.err != nil:
 	case form == inJSON && (t.Kind() != reflect.Struct || made.root.read != nil):
@@ -113,6 +171,8 @@ type layout struct {
 	// read reads the values of types that read JSON themselves.
 	read func(w *structWorker, l *layout, i uint32, to unsafe.Pointer) bool
 
+	// isView reports whether the fields are those of a view: others of the API are skipped.
+	isView bool
 	// flat reports whether the value holds no pointers.
 	flat bool
 	// selfWriting reports whether methods which only read may write to a value with an address: see
@@ -120,6 +180,30 @@ type layout struct {
 	selfWriting bool
 	// opaque is the reason for which a Sharer does not look into values of the type.
 	opaque error
+}
+
+// shape returns the shape of the JSON of values, as [wire.Tokens] has it: 0 if all of it is read.
+func (l *layout) shape() uint16 {
+	switch {
+	case l.isView, l.kind == kindMap && l.elem != nil && l.elem.shape() != 0:
+		return uint16(l.index + 1)
+	case l.typ.Kind() == reflect.Pointer, l.typ.Kind() == reflect.Slice:
+		return l.self.shape
+	}
+	return 0
+}
+
+// fieldShape returns the shape of the value of a field of an object of a shape, and whether the
+// field is read at all.
+func (p *plan) fieldShape(shape uint16, name []byte) (value uint16, reads bool) {
+	l := p.layouts[shape-1]
+	if l.kind == kindMap {
+		return l.elem.shape(), true
+	}
+	if n := l.named(name); n >= 0 {
+		return l.fields[n].shape, true
+	}
+	return 0, l == p.root && (string(name) == "kind" || string(name) == "apiVersion")
 }
 
 // A kind is the kind of value that a field holds.
@@ -157,6 +241,7 @@ type field struct {
 	stats  int32  // index of the fieldStats of the field, if it may be shared
 	inner  int32  // index of those of the strings in its value
 	kind   kind
+	shape  uint16 // of its JSON, as wire.Tokens has it
 	offset uintptr
 	size   uintptr   // of kindNumber, that of the number
 	elem   *layout   // of the value that it points to; of a map itself

@@ -18,7 +18,7 @@ func newProtoWorker(t *Table, p *plan, sharing Sharing) *protoWorker {
 }
 
 // decode decodes an object, as objectWorker has it.
-func (w *protoWorker) decode(data []byte, to unsafe.Pointer) (ok bool, refused error) {
+func (w *protoWorker) decode(_ kindOf, data []byte, to unsafe.Pointer) (ok bool, refused error) {
 	tag := noTag
 	if w.plan.hasMetadata {
 		tag = tagIn(data)

@@ -65,7 +65,7 @@ func TestDepthIsBounded(t *testing.T) {
 	w := nodeWorker()
 	for length, ok := range map[int]bool{maxDepth: true, maxDepth + 1: false, 10_000: false} {
 		var n node
-		if got, _ := w.decode(encodeNext(length), unsafe.Pointer(&n)); got != ok {
+		if got, _ := w.decode(kindOf{}, encodeNext(length), unsafe.Pointer(&n)); got != ok {
 			t.Errorf("%d messages in each other: decoded %v", length, got)
 		}
 	}
@@ -77,7 +77,7 @@ func TestMapInAMap(t *testing.T) {
 	data := join(lengthy(3, join(lengthy(1, 'a'), lengthy(2, lengthy(3, lengthy(1, 'b')...)...))...), lengthy(3, lengthy(1, 'c')...))
 	want := node{Named: map[string]node{"a": {Named: map[string]node{"b": {}}}, "c": {}}}
 	var got node
-	if ok, _ := w.decode(data, unsafe.Pointer(&got)); !ok || !reflect.DeepEqual(got, want) {
+	if ok, _ := w.decode(kindOf{}, data, unsafe.Pointer(&got)); !ok || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

@@ -185,7 +185,7 @@ func TestTypesInCycles(t *testing.T) {
 			plans := new(plans)
 			plans.init()
 			c := &compiler{plans: plans, plan: new(plan), form: form, layouts: map[variant]*layout{}}
-			if _, err := c.layout(root, nil); err != nil {
+			if _, err := c.layout(root, cut{}); err != nil {
 				t.Fatal(err)
 			}
 			for of, l := range c.layouts {

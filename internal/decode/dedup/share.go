@@ -48,7 +48,7 @@ func (s *Sharer) Share(obj any) any {
 		return s.leave(obj, fmt.Errorf("%T is not a pointer to a struct", obj))
 	}
 	t := v.Type().Elem()
-	plan := s.table.plans.plan(t, nil, inMemory)
+	plan := s.table.plans.plan(t, cut{}, inMemory)
 	err := plan.err
 	if err == nil {
 		err = checkKind(obj, plan.mayHoldSecret && !s.o.NoSecrets)

@@ -34,7 +34,7 @@ func TestShareRestsAndWakes(t *testing.T) {
 		scrambled = append(scrambled, encode(c.scrambled()))
 	}
 	shareDecoded(t, s, scrambled[:1500])
-	workers := s.table.plans.plan(reflect.TypeFor[corev1.Pod](), nil, inMemory).sharers.workers[ShareAll]
+	workers := s.table.plans.plan(reflect.TypeFor[corev1.Pod](), cut{}, inMemory).sharers.workers[ShareAll]
 	if len(workers) != 1 {
 		t.Fatalf("%d workers", len(workers))
 	}

@@ -18,7 +18,7 @@ import (
 // keep all that is new.
 func keenSharer(t *testing.T, s *Sharer, typ reflect.Type) {
 	t.Helper()
-	plan := s.table.plans.plan(typ, nil, inMemory)
+	plan := s.table.plans.plan(typ, cut{}, inMemory)
 	if plan.err != nil {
 		t.Fatal(plan.err)
 	}
@@ -57,7 +57,7 @@ func TestShareEveryType(t *testing.T) {
 	for _, typ := range everyType(t) {
 		t.Run(typ.String(), func(t *testing.T) {
 			s := NewSharer(table, SharerOptions{})
-			if err := table.plans.plan(typ, nil, inMemory).err; err != nil {
+			if err := table.plans.plan(typ, cut{}, inMemory).err; err != nil {
 				if !secret(typ) {
 					t.Fatalf("left alone: %v", err)
 				}

@@ -9,8 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/tidings-go/tidings/internal/decode/fieldpath"
 )
 
 var (
@@ -21,8 +19,8 @@ var (
 
 // jsonLayout completes the layout of values that are decoded from JSON. A type that
 // cannot be decoded here is of kindUnknown; the errors are of Secrets and of very large structs.
-func (c *compiler) jsonLayout(l *layout, drop fieldpath.Tree) (err error) {
-	l.self, err = c.field(l.typ, drop)
+func (c *compiler) jsonLayout(l *layout, cut cut) (err error) {
+	l.self, err = c.field(l.typ, cut)
 	l.kind = l.self.kind
 	switch {
 	case err != nil || l.kind == kindUnknown:
@@ -30,9 +28,9 @@ func (c *compiler) jsonLayout(l *layout, drop fieldpath.Tree) (err error) {
 	case readsJSON(l.typ):
 		c.ownReader(l)
 	case l.kind == kindMap:
-		return c.mapLayout(l)
+		return c.mapLayout(l, cut)
 	case l.kind == kindStruct:
-		return c.jsonStruct(l, drop)
+		return c.jsonStruct(l, cut)
 	}
 	return nil
 }
@@ -61,19 +59,23 @@ func unknownInJSON(t reflect.Type) bool {
 }
 
 // jsonStruct adds the fields of a struct, by their names in JSON.
-func (c *compiler) jsonStruct(l *layout, drop fieldpath.Tree) (err error) {
-	for _, known := range fieldpath.Fields(l.typ) {
+func (c *compiler) jsonStruct(l *layout, outer cut) (err error) {
+	for _, known := range outer.fields(l.typ) {
 		f := field{kind: kindUnknown}
-		at, plain, secret := place(l.typ, known.Index)
+		at, plain, secret := place(l.typ, known.View.Index)
 		if secret {
 			return errSecret
 		}
-		rest, inside := drop[known.Name]
+		rest, inside := outer.drop[known.View.Name]
+		inner := cut{drop: rest}
+		if outer.of != nil {
+			inner = outer.to(known.View.Type, known.API.Type)
+		}
 		switch {
 		case inside && rest == nil:
 			f.kind = kindDropped
 		case plain:
-			if f, err = c.field(known.Type, rest); err != nil {
+			if f, err = c.field(known.View.Type, inner); err != nil {
 				return err
 			}
 		}
@@ -82,7 +84,7 @@ func (c *compiler) jsonStruct(l *layout, drop fieldpath.Tree) (err error) {
 		}
 		f.offset = at
 		l.fields = append(l.fields, f)
-		l.names = append(l.names, known.Name)
+		l.names = append(l.names, known.View.Name)
 	}
 	l.indexNames()
 	return nil

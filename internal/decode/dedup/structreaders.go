@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/tidings-go/tidings/internal/decode/fieldpath"
 	"github.com/tidings-go/tidings/internal/decode/wire"
 )
 
@@ -51,7 +50,7 @@ func (c *compiler) ownReader(l *layout) {
 // but strings, bytes and numbers, so that any reader can share it.
 func (c *compiler) plainSlices(t reflect.Type) (slices []field, plain bool) {
 	decoded := &compiler{plans: c.plans, plan: &plan{}, layouts: map[variant]*layout{}, inside: true}
-	inside, err := decoded.layout(t, fieldpath.Tree(nil))
+	inside, err := decoded.layout(t, cut{})
 	if err != nil || inside.opaque != nil || inside.kind == kindMap {
 		return nil, false
 	}

@@ -20,7 +20,8 @@ func NewStructDecoder(table *Table, kind schema.GroupVersionKind, example any,
 	table.init()
 	d := &StructDecoder{}
 	d.table, d.typ, d.form, d.sharing = table, reflect.TypeOf(example), inJSON, sharing
-	d.secret = IsSecret(kind.Group, "", kind.Kind)
+	d.api, d.secret = d.typ, IsSecret(kind.Group, "", kind.Kind)
+	d.kind.apiVersion, d.kind.kind = kind.ToAPIVersionAndKind()
 	return d
 }
 
@@ -44,8 +45,9 @@ func (d *StructDecoder) Unmarshal(data []byte, into any) (shared bool, err error
 			return err == nil, err
 		}
 	}
-	if err = utiljson.Unmarshal(data, into); err == nil {
-		d.clearer.Clear(into)
+	err = d.whole(into, func(whole any) error { return utiljson.Unmarshal(data, whole) })
+	if err == nil && d.cut.of != nil {
+		err = d.kind.check(data)
 	}
 	return false, d.counts.left(err)
 }

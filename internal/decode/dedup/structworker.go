@@ -23,6 +23,9 @@ func newStructWorker(t *Table, p *plan, sharing Sharing) *structWorker {
 	if sharing == ShareAll {
 		w.tokens.Known = w.expected.end
 	}
+	if p.view {
+		w.tokens.Root, w.tokens.Field = p.root.shape(), p.fieldShape
+	}
 	return w
 }
 
@@ -30,10 +33,12 @@ func newStructWorker(t *Table, p *plan, sharing Sharing) *structWorker {
 const maxGenericBoxes = 4
 
 // decode decodes an object, as objectWorker has it.
-func (w *structWorker) decode(data []byte, to unsafe.Pointer) (ok bool, refused error) {
+func (w *structWorker) decode(
+	of kindOf, data []byte, to unsafe.Pointer,
+) (ok bool, refused error) {
 	defer w.close()
 	w.expected.begin(w.table.round.Load())
-	if !w.open(data) {
+	if !w.open(data) || w.plan.view && !w.isOf(of) {
 		return false, nil
 	}
 	w.generic = w.paths.root("")
@@ -67,16 +72,20 @@ func (w *structWorker) object(l *layout, i uint32, to unsafe.Pointer) bool {
 	i = w.tokens.Open(i)
 	var seen [4]uint64 // by the index of a field
 	all := w.tokens.All
-	for n, k := -1, i+1; k < all[i].Next; k = all[k+1].Next {
+	next := 0 // Go's encoders write the fields in the order of the source
+	for k := i + 1; k < all[i].Next; k = all[k+1].Next {
 		name := w.bytes(&all[k])
 		if all[k].Kind == wire.Escaped {
 			name = w.content(&all[k])
 		}
-		// Go's encoders write the fields in the order of the source.
-		if n++; n >= len(l.names) || l.names[n] != string(name) {
+		n := next
+		if n >= len(l.names) || l.names[n] != string(name) {
 			n = l.named(name)
 		}
-		if n < 0 || l.fields[n].kind == kindDropped {
+		if n < 0 {
+			continue
+		}
+		if next = n + 1; l.fields[n].kind == kindDropped {
 			continue
 		}
 		f, bit := &l.fields[n], uint64(1)<<(n&63)

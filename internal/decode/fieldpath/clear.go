@@ -6,11 +6,11 @@ import "reflect"
 // were decoded with them. It may be used by any number of goroutines; nil clears nothing.
 type Clearer struct {
 	typ   reflect.Type // a struct
-	steps []step
+	steps []clearing
 }
 
-// A step clears a field, or the fields that are left out within it.
-type step struct {
+// A clearing clears a field, or the fields that are left out within it.
+type clearing struct {
 	index  []int
 	inside *Clearer // nil if the field is left out whole
 }
@@ -24,7 +24,7 @@ func NewClearer(tree Tree, t reflect.Type) *Clearer {
 	c := &Clearer{typ: through(t)}
 	for _, f := range Fields(c.typ) {
 		if rest, known := tree[f.Name]; known {
-			c.steps = append(c.steps, step{f.Index, NewClearer(rest, f.Type)})
+			c.steps = append(c.steps, clearing{f.Index, NewClearer(rest, f.Type)})
 		}
 	}
 	return c
@@ -53,7 +53,7 @@ func (c *Clearer) clear(v reflect.Value) {
 	}
 }
 
-func (s *step) clear(v reflect.Value) {
+func (s *clearing) clear(v reflect.Value) {
 	for _, i := range s.index {
 		if v.Kind() == reflect.Pointer { // an embedded struct
 			if v.IsNil() {

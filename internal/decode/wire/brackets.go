@@ -92,6 +92,25 @@ func ValueEnd(text []byte, i int) int {
 	return b.End(text, i)
 }
 
+// anyEnd returns the index after the value that begins at i, or -1. The value is not checked.
+func anyEnd(text []byte, i int) int {
+	if i == len(text) {
+		return -1
+	}
+	switch text[i] {
+	case '{', '[', '"':
+		return ValueEnd(text, i)
+	}
+	begin := i
+	for i < len(text) && text[i] != ',' && text[i] != '}' && text[i] != ']' && text[i] > ' ' {
+		i++
+	}
+	if i == begin {
+		return -1
+	}
+	return i
+}
+
 // Fields calls read with the name of each field of the object in the text, quotes included, and
 // with the index of its value. read returns the index after the value. Fields returns the index
 // of the bracket that ends the object. It refuses names with an escape: they may mean any name.

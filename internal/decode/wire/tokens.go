@@ -16,6 +16,7 @@ type Token struct {
 	Strings    uint32 // strings in an array or object, at any depth, without names
 	Kind       TokenKind
 	Closed     bool // its insides were not cut: see [Tokens.Known]
+	shape      uint16
 }
 
 // IsText reports whether the token is a string.
@@ -59,6 +60,13 @@ type Tokens struct {
 	// it returns the index after that, because its bytes are those of a valid one, the token
 	// is closed: see Open.
 	Known func(data []byte, i int) int
+	// Field, if it is not nil, says which fields are read of objects that have a shape, a number
+	// other than 0: it returns the shape of the value of a field, and whether the field is read.
+	// One that is not leaves no tokens, and of its value only the end is looked for. Root is the
+	// shape of the text. The elements of an array have the shape of the array. Nothing is left out
+	// of a value of the shape 0, nor of the value of a field whose name has an escape.
+	Field func(shape uint16, name []byte) (value uint16, reads bool)
+	Root  uint16
 
 	data    []byte
 	strings uint32 // so far, without names
@@ -73,7 +81,7 @@ func (z *Tokens) Read(data []byte) bool {
 	}
 	z.data, z.All, z.strings, z.depth = data, z.All[:0], 0, 0
 	z.asked = Space(data, 0)
-	i := z.value(z.asked)
+	i := z.value(z.asked, z.Root)
 	return i >= 0 && Space(data, i) == len(data)
 }
 
@@ -96,20 +104,20 @@ func (z *Tokens) Open(i uint32) uint32 {
 	}
 	opened := uint32(len(z.All))
 	z.depth, z.asked = -int(t.End-t.Begin), int(t.Begin) // of any depth: the value is valid
-	z.value(z.asked)
+	z.value(z.asked, t.shape)
 	return opened
 }
 
-// value cuts the value that begins at i.
-func (z *Tokens) value(i int) int {
+// value cuts the value that begins at i and has a shape.
+func (z *Tokens) value(i int, shape uint16) int {
 	if i >= len(z.data) {
 		return -1
 	}
 	switch z.data[i] {
 	case '{':
-		return z.nested(i, Object, '}')
+		return z.nested(i, Object, '}', shape)
 	case '[':
-		return z.nested(i, Array, ']')
+		return z.nested(i, Array, ']', shape)
 	case '"':
 		z.strings++
 		return z.text(i)
@@ -145,7 +153,7 @@ func (z *Tokens) add(begin, end int, kind TokenKind) {
 }
 
 // nested cuts an array or object, which ends with the given bracket.
-func (z *Tokens) nested(i int, kind TokenKind, bracket byte) int {
+func (z *Tokens) nested(i int, kind TokenKind, bracket byte, shape uint16) int {
 	if z.depth == MaxDepth {
 		return -1
 	}
@@ -156,28 +164,35 @@ func (z *Tokens) nested(i int, kind TokenKind, bracket byte) int {
 	if z.Known != nil && i != z.asked {
 		if end := z.Known(z.data, i); end > 0 {
 			z.add(i, end, kind)
-			z.All[len(z.All)-1].Closed = true
+			t := &z.All[len(z.All)-1]
+			t.Closed, t.shape = true, shape
 			return end
 		}
 	}
 	z.depth++
 	token, before := len(z.All), z.strings
 	z.add(i, 0, kind)
-	n := 0
+	n, first := 0, true
 	for i = Space(z.data, i+1); i < len(z.data); i = Space(z.data, i+1) {
-		if n == 0 && z.data[i] == bracket {
+		if first && z.data[i] == bracket {
 			break
 		}
+		first = false
+		inside, reads := shape, true
 		if kind == Object {
-			i = z.name(i)
+			inside, reads, i = z.field(i, shape)
 		}
-		if i >= 0 {
-			i = z.value(i)
+		switch {
+		case i < 0:
+		case reads:
+			i = z.value(i, inside)
+			n++
+		default:
+			i = anyEnd(z.data, i)
 		}
 		if i < 0 {
 			return -1
 		}
-		n++
 		i = Space(z.data, i)
 		if i == len(z.data) || z.data[i] != ',' {
 			break
@@ -190,6 +205,24 @@ func (z *Tokens) nested(i int, kind TokenKind, bracket byte) int {
 	t := &z.All[token]
 	t.End, t.Next, t.N, t.Strings = uint32(i+1), uint32(len(z.All)), uint32(n), z.strings-before
 	return i + 1
+}
+
+// field cuts the name of a field of an object of a shape, unless the field is not read. It returns
+// the shape of the value, and where that begins.
+func (z *Tokens) field(i int, shape uint16) (value uint16, reads bool, next int) {
+	at := len(z.All)
+	next = z.name(i)
+	if shape == 0 || next < 0 {
+		return 0, true, next
+	}
+	name := &z.All[at]
+	if name.Kind != String {
+		return 0, true, next
+	}
+	if value, reads = z.Field(shape, z.data[name.Begin:name.End]); !reads {
+		z.All = z.All[:at]
+	}
+	return value, reads, next
 }
 
 // name cuts the name of a field, and returns where its value begins.

@@ -1,0 +1,246 @@
+package fieldpath
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// A Pair is a field of a view and the field of the API type whose value it has.
+type Pair struct{ View, API Field }
+
+// Pairs returns the fields of a view, a struct type, each with the field of the API type that has
+// its name in JSON. A field without one is left out: [CheckView] refuses it.
+func Pairs(view, api reflect.Type) (pairs []Pair) {
+	of := Fields(api)
+	for _, f := range Fields(view) {
+		if k := indexOf(of, f.Name); k >= 0 {
+			pairs = append(pairs, Pair{f, of[k]})
+		}
+	}
+	return pairs
+}
+
+func indexOf(fields []Field, name string) int {
+	return slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
+}
+
+// CheckView returns an error if a Go type, a pointer to a struct, is no view of an API type, a
+// pointer to a struct as well: the error has the path of the field, both types and the remedy. A nil
+// API type is unknown; what the view has is taken as declared then.
+func CheckView(view, api reflect.Type) error {
+	for _, t := range []reflect.Type{view, api} {
+		if t != nil && (t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct) {
+			return fmt.Errorf("%v is no pointer to a struct", t)
+		}
+	}
+	if api != nil {
+		api = api.Elem()
+	}
+	view = view.Elem()
+	if err := checkRoot(view); err != nil {
+		return err
+	}
+	return viewCheck{}.value(view, api, "")
+}
+
+// checkRoot checks what holds for the object itself.
+func checkRoot(view reflect.Type) error {
+	for _, f := range Fields(view) {
+		if f.Name == "kind" || f.Name == "apiVersion" {
+			return fmt.Errorf("%q: %v declares the kind, which objects of informers do not have: "+
+				"remove it, all objects of an informer are of one kind", f.Name, view)
+		}
+	}
+	metadata := 0
+	for f := range view.Fields() {
+		if name, _, _ := jsonName(f); name == "metadata" {
+			metadata++
+		}
+	}
+	if metadata != 1 {
+		return fmt.Errorf("%v has %d fields that are tagged `json:\"metadata\"`: "+
+			"embed Meta once, tagged so", view, metadata)
+	}
+	return nil
+}
+
+// A viewCheck has the pairs of types that were checked, or are being checked: types may contain
+// themselves.
+type viewCheck map[[2]reflect.Type]bool
+
+// value checks a value of the type of a view against the one of the API type, nil if that is
+// unknown.
+func (c viewCheck) value(view, api reflect.Type, path string) error {
+	pair := [2]reflect.Type{view, api}
+	if view == api || c[pair] {
+		return nil
+	}
+	c[pair] = true
+	if err := checkKinds(view, api); err != nil {
+		return fmt.Errorf("%q: %w", path, err)
+	}
+	var apiElem reflect.Type
+	switch kind := view.Kind(); kind {
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		if api != nil {
+			apiElem = api.Elem()
+		}
+		return c.value(view.Elem(), apiElem, path)
+	case reflect.Struct:
+		if api == nil && opaque(view) {
+			return nil
+		}
+		return c.fields(view, api, path)
+	}
+	return nil
+}
+
+// checkKinds returns an error if values of one type cannot be read as values of the other.
+func checkKinds(view, api reflect.Type) error {
+	mismatch := func(why string) error {
+		return fmt.Errorf("it is %v in the view, and %v in the API%s: declare it as %v",
+			view, api, why, api)
+	}
+	method := encodesItself(view)
+	switch {
+	case view.Kind() == reflect.Struct && promotes(view, method):
+		return fmt.Errorf("%v embeds a type whose method %s would stand for the whole: "+
+			"give that field a name", view, method)
+	case api == nil && view.Kind() == reflect.Map && view.Key().Kind() != reflect.String:
+		return fmt.Errorf("the keys of %v are no strings", view)
+	case api == nil:
+	case hasOwnForm(api):
+		return mismatch(", which has an encoding of its own")
+	case method != "":
+		return mismatch(fmt.Sprintf(", and %v has a method %s", view, method))
+	case view.Kind() == reflect.Interface,
+		view.Kind() == reflect.Map && api.Kind() == reflect.Map && view.Key().Kind() != api.Key().Kind():
+		return mismatch("")
+	case view.Kind() == api.Kind():
+	case view.Kind() == reflect.Pointer:
+		return mismatch(", a pointer for a value")
+	case api.Kind() == reflect.Pointer:
+		return mismatch(", a value for a pointer, which may be absent")
+	default:
+		return mismatch("")
+	}
+	return nil
+}
+
+// fields checks the fields of a struct.
+func (c viewCheck) fields(view, api reflect.Type, path string) error {
+	if err := checkTags(view, path); err != nil {
+		return err
+	}
+	var of []Field
+	if api != nil {
+		of = Fields(api)
+	}
+	for _, f := range Fields(view) {
+		at := strings.TrimPrefix(path+"."+f.Name, ".")
+		var in reflect.Type
+		if api != nil {
+			k := indexOf(of, f.Name)
+			if k < 0 {
+				return fmt.Errorf("%q: %v has no field %q, which %v declares: it has %s",
+					at, api, f.Name, nameOf(view), names(of))
+			}
+			in = of[k].Type
+		}
+		if err := c.value(f.Type, in, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nameOf names a struct type: one without a name would be written with all its fields.
+func nameOf(t reflect.Type) string {
+	if t.Name() == "" {
+		return "the view"
+	}
+	return t.String()
+}
+
+var errTagged = errors.New("give it the name that the API has in JSON, as in `json:\"nodeName\"`")
+
+// checkTags checks that each field of a struct says which one of the API it is.
+func checkTags(view reflect.Type, path string) error {
+	seen := map[string]string{}
+	for f := range view.Fields() {
+		at := strings.TrimPrefix(path+"."+f.Name, ".")
+		tag, isTagged := f.Tag.Lookup("json")
+		name, options, _ := strings.Cut(tag, ",")
+		_, _, inlined := jsonName(f)
+		switch {
+		case !f.IsExported() && !(f.Anonymous && inlined != nil):
+			return fmt.Errorf("%s: the field %s of %s is not exported: nothing can be written there; "+
+				"export it, with a tag", at, f.Name, nameOf(view))
+		case tag == "-":
+			return fmt.Errorf("%s: the field %s of %s is left out by its tag: remove the field",
+				at, f.Name, nameOf(view))
+		case inlined != nil && f.Type.Kind() == reflect.Pointer:
+			return fmt.Errorf("%s: %s embeds the pointer %v: embed the struct", at, nameOf(view), f.Type)
+		case inlined != nil && isTagged:
+			if err := checkTags(inlined, path); err != nil {
+				return err
+			}
+		case inlined != nil:
+			return fmt.Errorf("%s: the embedded %v has no tag: write `json:\",inline\"` if its fields "+
+				"stand beside the others, or else %w", at, f.Type, errTagged)
+		case name == "":
+			return fmt.Errorf("%s: the field %s of %s has no tag: %w", at, f.Name, nameOf(view), errTagged)
+		case slices.Contains(strings.Split(options, ","), "string"):
+			return fmt.Errorf("%s: the tag of the field %s of %s says \"string\", which no API has",
+				at, f.Name, nameOf(view))
+		case seen[name] != "":
+			return fmt.Errorf("%s: the fields %s and %s of %s are both %q: keep one",
+				at, seen[name], f.Name, nameOf(view), name)
+		default:
+			seen[name] = f.Name
+		}
+	}
+	return nil
+}
+
+// hasOwnForm reports whether values of an API type are not encoded as their Go type says: a time
+// or a quantity, for example.
+func hasOwnForm(t reflect.Type) bool {
+	return opaque(t) || t.Kind() != reflect.Struct && encodesItself(t) != ""
+}
+
+// encodesItself returns the method with which values of a type encode or decode themselves, ""
+// for none.
+func encodesItself(t reflect.Type) string {
+	if t.Kind() == reflect.Interface || t.Kind() == reflect.Pointer {
+		return ""
+	}
+	p := reflect.PointerTo(t)
+	for _, name := range []string{"UnmarshalJSON", "MarshalJSON", "UnmarshalText", "Unmarshal"} {
+		if _, has := p.MethodByName(name); has {
+			return name
+		}
+	}
+	return ""
+}
+
+// promotes reports whether a struct has a method from an embedded field.
+func promotes(t reflect.Type, method string) bool {
+	if method == "" {
+		return false
+	}
+	m, has := t.MethodByName(method)
+	if !has {
+		m, _ = reflect.PointerTo(t).MethodByName(method)
+	}
+	f := runtime.FuncForPC(m.Func.Pointer())
+	if f == nil {
+		return false
+	}
+	file, _ := f.FileLine(f.Entry())
+	return file == "<autogenerated>"
+}
