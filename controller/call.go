@@ -56,7 +56,7 @@ type call[T tidings.Object] struct {
 // the queue gets the outcome of workers.step.
 func (r *run[T]) handle(item queue.Item[why]) (outcome queue.Outcome) {
 	c := &call[T]{r: r, item: item, err: errGoexit}
-	c.Entry, c.Context = barrier.NoSlot, r.calls
+	c.Entry, c.Context = barrier.NoSlot, r.callsCtx
 	if _, running := r.c.inCall.LoadOrStore(item.Key, c); running {
 		return queue.Outcome{Result: queue.Park} // a call of an earlier run has not returned yet
 	}
@@ -259,7 +259,7 @@ func (c *call[T]) measure(took time.Duration) {
 		h.Calls++
 		h.LongestCall.Duration = max(h.LongestCall.Duration, took)
 	})
-	c.r.c.calls.add(callOf(c.request, c.began, took, c.lag, c.result, c.err))
+	c.r.c.callLog.add(callOf(c.request, c.began, took, c.lag, c.result, c.err))
 }
 
 // succeed records a call without an error.
@@ -382,7 +382,7 @@ func (c *call[T]) countOutcome() queue.Outcome {
 			of.o.Logger.Error("a call failed, and waits for a change", append(attrs, more...)...)
 		}
 		return queue.Outcome{Result: queue.Fail}
-	case apierrors.IsConflict(c.err) || c.r.calls.Err() != nil:
+	case apierrors.IsConflict(c.err) || c.r.callsCtx.Err() != nil:
 		of.o.Logger.Debug("a call is tried again", attrs...)
 	default:
 		if more, ok := of.retries.Allow(); ok {

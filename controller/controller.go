@@ -50,7 +50,7 @@ type Controller[T tidings.Object] struct {
 	// asked about.
 	retries, terminals, unasked lograte.Limiter
 
-	calls     callLog
+	callLog   callLog
 	informers caches.Set // changed under mu
 
 	// waits measures the waits of keys in the queue, durations the durations of calls. callLag

@@ -268,9 +268,9 @@ func (r *run[T]) describe(h *Health) {
 	for _, f := range s.Flows {
 		h.Flows = append(h.Flows, Flow(f))
 	}
-	calls := r.queue.Keys(queue.Running, math.MaxInt)
-	h.HungFor.Duration = r.workers.hungFor(s, calls, r.slots.last().hung)
-	for _, k := range calls {
+	running := r.queue.Keys(queue.Running, math.MaxInt)
+	h.HungFor.Duration = r.workers.hungFor(s, running, r.slots.last().hung)
+	for _, k := range running {
 		h.RunningFor.Duration += k.For
 		if len(h.Running) < listed {
 			h.Running = append(h.Running, Running{k.Key, metav1.Duration{Duration: k.For}})

@@ -28,7 +28,7 @@ import (
 type intake[T tidings.Object] struct {
 	o            *Options[T]
 	primary      *tidings.Informer[T]
-	calls        *sync.Map // the *call of each key that is with a worker
+	inCall       *sync.Map // the *call of each key that is with a worker
 	queue        *queue.Queue[why]
 	barrier      *barrier.Barrier
 	fights       *fights.Detector
@@ -164,7 +164,7 @@ var bookkeeping = []string{"status", "metadata.managedFields", "metadata.resourc
 
 // addServed requests a call of a key that is served, because of a change.
 func (in *intake[T]) addServed(key string, ch *change) {
-	if current, ok := in.calls.Load(key); ok {
+	if current, ok := in.inCall.Load(key); ok {
 		ch.Came = in.barrier.Now()
 		if current.(*call[T]).keep(in, ch) {
 			return

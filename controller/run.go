@@ -46,10 +46,10 @@ type run[T tidings.Object] struct {
 	fights       *fights.Detector
 	slots        *serving[T] // nil without a group
 
-	// ctx ends when no more calls begin; calls is the context of the calls, and ends later.
+	// ctx ends when no more calls begin. callsCtx is the context of the calls, and ends later.
 	ctx      context.Context
 	stop     context.CancelCauseFunc
-	calls    context.Context
+	callsCtx context.Context
 	endCalls context.CancelCauseFunc
 	group    sync.WaitGroup // the goroutines other than the workers
 
@@ -66,7 +66,7 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 	r := &run[T]{c: c, term: term, barrier: c.barrier, incarnations: incarnation.New[T]()}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	lasting := labelled(context.WithoutCancel(ctx), c.o.Name, "worker")
-	r.calls, r.endCalls = context.WithCancelCause(lasting)
+	r.callsCtx, r.endCalls = context.WithCancelCause(lasting)
 	r.queue = queue.New(queue.Options[why]{
 		Workers: c.workers, Flow: r.flow(), FirstDelay: c.o.FirstDelay, MaxDelay: c.o.MaxDelay,
 		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name, Panicked: r.panicked,
@@ -79,10 +79,10 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 	r.handlers.informers, r.handlers.slots, r.handlers.logger = &c.informers, c.o.Slots, c.o.Logger
 	r.handlers.registrations = map[*caches.Informer]*tidings.Registration{}
 	r.intake = &intake[T]{
-		o: &c.o, primary: c.primary, calls: &c.inCall, queue: r.queue, barrier: c.barrier,
+		o: &c.o, primary: c.primary, inCall: &c.inCall, queue: r.queue, barrier: c.barrier,
 		fights: r.fights, incarnations: r.incarnations, isServed: r.isServed,
 	}
-	r.workers.queue, r.workers.handle, r.workers.calls = r.queue, r.handle, r.calls
+	r.workers.queue, r.workers.handle, r.workers.callsCtx = r.queue, r.handle, r.callsCtx
 	r.workers.waits, r.workers.logger, r.workers.alive = &c.waits, c.o.Logger, map[int]bool{}
 	r.gate.Informers, r.gate.Barrier, r.gate.Server = &c.informers, c.barrier, c.o.Guard
 	r.gate.MaxStaleness, r.gate.Logger, r.gate.Context = c.o.MaxStaleness, c.o.Logger, r.ctx
@@ -145,7 +145,7 @@ func (r *run[T]) run(ctx context.Context) error {
 			case <-r.term.Done():
 				r.endCalls(r.term.Err())
 				r.stop(r.term.Err())
-			case <-r.calls.Done():
+			case <-r.callsCtx.Done():
 			}
 		})
 	}
@@ -373,7 +373,7 @@ func (r *run[T]) end() error {
 	r.handlers.end()
 	ended := r.workers.end()
 	grace := r.c.o.StopGrace
-	if !isClosedWithin(ended, grace, r.calls.Done()) {
+	if !isClosedWithin(ended, grace, r.callsCtx.Done()) {
 		r.endCalls(ErrStopping)
 		if !isClosedWithin(ended, grace, nil) {
 			r.group.Wait()

@@ -65,7 +65,7 @@ func (s *serving[T]) enter(key string, c *entries.Call) (begun bool, otherwise q
 	if ok {
 		var parked bool
 		c.Entry, c.Began = n, time.Now()
-		c.Context, c.Abort = context.WithCancelCause(s.r.calls)
+		c.Context, c.Abort = context.WithCancelCause(s.r.callsCtx)
 		if begun, parked = s.Begin(key, c); begun || parked {
 			return begun, queue.Outcome{Result: queue.Park}
 		}
@@ -164,10 +164,10 @@ func (s *serving[T]) survey() {
 			made.late.Add(n)
 		}
 	}
-	calls, stats := s.r.queue.Keys(queue.Running, math.MaxInt), s.r.queue.Stats()
+	running, stats := s.r.queue.Keys(queue.Running, math.MaxInt), s.r.queue.Stats()
 	now := time.Now()
 	made.next = now.Add(max(surveyPeriod, surveyCost*now.Sub(began)))
-	made.hung = s.r.workers.hungFor(stats, calls, s.last().hung) >= hungAfter
+	made.hung = s.r.workers.hungFor(stats, running, s.last().hung) >= hungAfter
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.surveyed = made

@@ -16,12 +16,12 @@ import (
 // workers is the pool of goroutines that handle the keys of a run. The queue ends the workers that
 // are too many, and end waits for all.
 type workers struct {
-	queue  *queue.Queue[why]
-	handle func(queue.Item[why]) queue.Outcome
-	calls  context.Context // of the calls, with the labels of the goroutines
-	waits  *histogram.Histogram
-	logger *slog.Logger
-	group  sync.WaitGroup
+	queue    *queue.Queue[why]
+	handle   func(queue.Item[why]) queue.Outcome
+	callsCtx context.Context // of the calls, with the labels of the goroutines
+	waits    *histogram.Histogram
+	logger   *slog.Logger
+	group    sync.WaitGroup
 
 	mu    sync.Mutex // guards the rest
 	begun bool       // start was called
@@ -57,7 +57,7 @@ func (w *workers) set(n int) {
 
 // work handles one key after the other.
 func (w *workers) work(n int) {
-	pprof.SetGoroutineLabels(w.calls)
+	pprof.SetGoroutineLabels(w.callsCtx)
 	var reasons []queue.Counted[why]
 	for {
 		item, ok := w.queue.Get(n, reasons[:0])
@@ -125,12 +125,12 @@ func (w *workers) stragglers() string {
 
 // hungFor returns the time for which no call has begun or ended because all workers are in one, if
 // a key waits, or if the workers hung at the last look: the keys that waited may have gone to
-// others. The calls are sorted, the longest first.
-func (w *workers) hungFor(stats queue.Stats, calls []queue.KeyStats, isHung bool) time.Duration {
+// others. The running calls are sorted, the longest first.
+func (w *workers) hungFor(stats queue.Stats, running []queue.KeyStats, isHung bool) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if stats.Oldest == "" && !isHung || len(calls) == 0 || len(calls) < w.n {
+	if stats.Oldest == "" && !isHung || len(running) == 0 || len(running) < w.n {
 		return 0
 	}
-	return calls[len(calls)-1].For
+	return running[len(running)-1].For
 }

@@ -43,7 +43,7 @@ type entry struct {
 	parked   map[string]struct{} // the keys parked because it is shut, or until their writes show
 
 	// Calls and their writes outlive runs and owners.
-	calls      map[*Call]struct{} // that run
+	running    map[*Call]struct{} // the calls that run
 	unanswered []unanswered
 }
 
@@ -127,7 +127,7 @@ func (e *entry) unpark() (parked []string) {
 func (s *States) Drop(some slot.Set) (parked []string) {
 	s.each(some, func(_ int, e *entry) {
 		parked = append(parked, e.unpark()...)
-		*e = entry{calls: e.calls, unanswered: e.unanswered}
+		*e = entry{running: e.running, unanswered: e.unanswered}
 	})
 	return parked
 }
@@ -224,10 +224,10 @@ func (s *States) Begin(key string, c *Call) (begun, parked bool) {
 	case e.shut:
 		e.park(key)
 		return false, true
-	case e.calls == nil:
-		e.calls = map[*Call]struct{}{}
+	case e.running == nil:
+		e.running = map[*Call]struct{}{}
 	}
-	e.calls[c] = struct{}{}
+	e.running[c] = struct{}{}
 	return true, false
 }
 
@@ -256,14 +256,14 @@ func (e *entry) prune(now time.Time) {
 func (s *States) End(c *Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.of[c.Entry].calls, c)
+	delete(s.of[c.Entry].running, c)
 	c.Abort(nil)
 }
 
 // Abort ends the contexts of the calls of entries.
 func (s *States) Abort(some slot.Set, cause error) {
 	s.each(some, func(_ int, e *entry) {
-		for c := range e.calls {
+		for c := range e.running {
 			c.Abort(cause)
 		}
 	})
@@ -281,8 +281,8 @@ func (s *States) Calls(n int) (c slot.Calls, shut bool) {
 			c.Oldest = at
 		}
 	}
-	for running := range e.calls {
-		since(running.Began)
+	for call := range e.running {
+		since(call.Began)
 	}
 	c.Opened, c.Known = e.called, c.Running == 0 && !e.unknown
 	for _, w := range e.unanswered {
