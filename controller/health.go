@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/health"
 )
@@ -201,10 +200,17 @@ func (c *Controller[T]) count(add func(h *Health)) {
 	add(&c.figures)
 }
 
+// countDropped counts queued keys that no worker takes any more.
+func (c *Controller[T]) countDropped(keys int) {
+	c.figuresMu.Lock()
+	defer c.figuresMu.Unlock()
+	c.dropped += uint64(keys)
+}
+
 // Health describes the controller.
 func (c *Controller[T]) Health() Health {
 	c.figuresMu.Lock()
-	h := c.figures
+	h, dropped := c.figures, c.dropped
 	c.figuresMu.Unlock()
 	c.mu.Lock()
 	r := c.running.Load()
@@ -216,7 +222,7 @@ func (c *Controller[T]) Health() Health {
 		if runs, _, _ := m.state(); runs && r == nil {
 			h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
 		}
-		if served, opened, shut := m.Sets(); m.Whole == entries.Divided {
+		if served, opened, shut := m.Sets(); m.IsDivided() {
 			h.Slots, h.SlotsExpected = opened.Minus(shut).String(), served.Minus(opened).String()
 		}
 	}
@@ -236,11 +242,11 @@ func (c *Controller[T]) Health() Health {
 	if isStandby && h.State == StateRunning {
 		h.State = StateStopped
 	}
-	h.Added += h.Waits.Count() + uint64(h.Queued.Sum())
-	c.count(func(figures *Health) {
-		c.added = max(c.added, h.Added) // a key that a worker takes at this moment is in neither
-		h.Added = c.added
-	})
+	h.Added = dropped + h.Waits.Count() + uint64(h.Queued.Sum())
+	c.figuresMu.Lock()
+	defer c.figuresMu.Unlock()
+	c.mostAdded = max(c.mostAdded, h.Added) // a key that a worker takes at this moment is in neither
+	h.Added = c.mostAdded
 	return h
 }
 

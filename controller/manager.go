@@ -227,6 +227,7 @@ func (m *Manager) runSlots(ctx context.Context) error {
 	return m.o.Slots.outlast(ctx, func(context.Context) error { return m.run(ctx) })
 }
 
+// run makes the controllers, starts the informers, runs the controllers and stops the informers.
 func (m *Manager) run(ctx context.Context) error {
 	if m.elector != nil {
 		m.setTerm = m.o.Guard.AddDefaultTerm(terms.None{})
@@ -245,6 +246,18 @@ func (m *Manager) run(ctx context.Context) error {
 		return err
 	}
 	close(m.made)
+	err := m.runAll(ctx)
+	if last := release(); !last {
+		return err
+	}
+	drained, cancel := context.WithTimeout(m.informers, shutdownGrace)
+	defer cancel()
+	return errors.Join(err, m.factory.Shutdown(drained))
+}
+
+// runAll runs the controllers, in the terms of the election if there is one. Meanwhile it makes those
+// that were skipped, when the server serves what they require. If that fails, the others are stopped.
+func (m *Manager) runAll(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	var appearing sync.WaitGroup
 	defer appearing.Wait()
@@ -260,11 +273,9 @@ func (m *Manager) run(ctx context.Context) error {
 	}
 	var err error
 	if m.elector == nil {
-		err = m.lead(ctx, nil)
+		err = m.runUnits(ctx, nil)
 	} else {
-		err = m.elector.Run(ctx, func(ctx context.Context, t *election.Term) error {
-			return m.leadTerm(ctx, t)
-		})
+		err = m.elector.Run(ctx, m.runTerm)
 	}
 	fail(nil)
 	appearing.Wait()
@@ -272,12 +283,7 @@ func (m *Manager) run(ctx context.Context) error {
 	for also := range failed {
 		err = errors.Join(err, also)
 	}
-	if last := release(); !last {
-		return err
-	}
-	drained, cancel := context.WithTimeout(m.informers, shutdownGrace)
-	defer cancel()
-	return errors.Join(err, m.factory.Shutdown(drained))
+	return err
 }
 
 // claim takes the one right to run, and decides which controllers run.
@@ -307,11 +313,11 @@ func (m *Manager) claim(informers context.Context) error {
 	return nil
 }
 
-// leadTerm runs the controllers for a term.
-func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
+// runTerm runs the controllers for a term of the election.
+func (m *Manager) runTerm(ctx context.Context, t *election.Term) error {
 	shared := terms.NewShared(t, len(m.units))
 	m.setTerm(shared) // of what calls write with another context
-	err := m.lead(ctx, shared)
+	err := m.runUnits(ctx, shared)
 	if errors.Is(err, ErrCallsRunning) {
 		if t.Err() != nil {
 			m.stragglers(err)
@@ -334,8 +340,8 @@ func (m *Manager) stragglers(err error) {
 	panic(fmt.Sprintf("controller: the term is lost, and calls of it still run: %v", err))
 }
 
-// lead runs all controllers until ctx ends or one of them fails.
-func (m *Manager) lead(ctx context.Context, t Term) error {
+// runUnits runs all controllers until ctx ends or one of them fails.
+func (m *Manager) runUnits(ctx context.Context, t Term) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
@@ -381,8 +387,8 @@ func (m *Manager) runUnit(ctx context.Context, u *unit, t Term) error {
 	}
 	m.o.Logger.Info("a controller starts", "controller", u.Name)
 	err := runner.RunTerm(ctx, t)
-	if t != nil && t.Err() != nil && !errors.Is(err, ErrCallsRunning) {
-		return nil // it ended with the term
+	if hasEndedWith(t, err) {
+		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -26,7 +26,7 @@ func (m *controllerMember[T]) Name() string { return m.c.Name() }
 
 // isStandby reports whether another process is to lead the controller.
 func (m *controllerMember[T]) isStandby() bool {
-	return m != nil && m.Whole != entries.Divided && !m.IsOpen(m.Whole)
+	return m != nil && !m.IsDivided() && !m.IsOpen(m.Whole)
 }
 
 // runMemberships has one run for each membership of the group, until ctx ends and the group was
@@ -39,8 +39,8 @@ func (m *controllerMember[T]) runMemberships(ctx context.Context) error {
 				break
 			}
 			err = m.c.runTerm(lasting, term)
-			if last = term; term.Err() != nil && !errors.Is(err, ErrCallsRunning) {
-				err = nil // it ended with the term
+			if last = term; hasEndedWith(term, err) {
+				err = nil
 			}
 		}
 		m.c.mu.Lock()
@@ -128,8 +128,7 @@ func (m *controllerMember[T]) forget(some slot.Set) {
 			keys = append(keys, key)
 		}
 	}
-	dropped := r.queue.Forget(keys)
-	m.c.count(func(h *Health) { h.Added += uint64(dropped) })
+	m.c.countDropped(r.queue.Forget(keys))
 	called := r.incarnations.Forget(func(key string, uid types.UID) bool {
 		namespace, _ := written.SplitKey(key)
 		return some.Has(m.Of(uid, namespace))
@@ -163,13 +162,6 @@ type share struct {
 // entries.Divided.
 func newShare(group *Slots, whole int) *share {
 	return &share{group: group, States: entries.States{Whole: whole, By: group.by}}
-}
-
-// restart makes the entries wait for their versions again, at the beginning and at the end of a
-// run.
-func (s *share) restart() {
-	s.Restart()
-	s.changed.send()
 }
 
 // run is Run: it calls f with a context that ends when the group was left, and returns after that.
@@ -247,8 +239,8 @@ func (m *runnerMember) RunTerm(ctx context.Context, _ Term) error {
 				break // the call has not ended, so that nobody else runs it
 			}
 			switch {
-			case c.Context.Err() != nil || term.Err() != nil:
-				err = nil // it ended with its entry, or with the term
+			case c.Context.Err() != nil || hasEndedWith(term, err):
+				err = nil // its entry was taken or shut, or the term is over
 			case err == nil:
 				pause(lasting) // it ended by itself
 			}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/pprof"
 	"sync"
@@ -135,6 +136,12 @@ func (r *run[T]) isServed(key string) bool { return r.slots == nil || r.slots.is
 // isTermOver reports whether the term is closed. The run may not have ended with it yet: the
 // process may have stood still.
 func (r *run[T]) isTermOver() bool { return r.term != nil && r.term.Err() != nil }
+
+// hasEndedWith reports whether a run with an error, or without one, has ended because its term has.
+// Calls that still run have not.
+func hasEndedWith(t Term, err error) bool {
+	return t != nil && t.Err() != nil && !errors.Is(err, ErrCallsRunning)
+}
 
 // run runs until ctx or the term ends, or an informer stops.
 func (r *run[T]) run(ctx context.Context) error {

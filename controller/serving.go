@@ -37,7 +37,7 @@ type survey struct {
 // earlier calls of the run were made for, or else of the cached one. ok is false without either.
 func (s *serving[T]) entryOf(key string) (n int, ok bool) {
 	namespace, _ := written.SplitKey(key)
-	if s.Whole != entries.Divided || s.By == ByNamespace {
+	if !s.IsDivided() || s.By == ByNamespace {
 		return s.Of("", namespace), true
 	}
 	if uid, called := s.r.incarnations.UID(key); called {

@@ -160,8 +160,9 @@ func (s *Slots) add(c member) {
 	}
 }
 
-// lead makes the group lead a controller as a whole, under a number. It returns the runner to run.
-func (s *Slots) lead(r Runner) (runner Runner, number int, err error) {
+// enlist makes a controller one that the group leads as a whole, under a number. It returns the
+// runner to run.
+func (s *Slots) enlist(r Runner) (runner Runner, number int, err error) {
 	s.mu.Lock()
 	s.names = append(s.names, r.Name())
 	n := len(s.names)
@@ -172,7 +173,7 @@ func (s *Slots) lead(r Runner) (runner Runner, number int, err error) {
 	}
 	number = slot.Count + n - 1
 	if c, ok := r.(managed); ok {
-		s.add(c.lead(s, number))
+		s.add(c.asMember(s, number))
 		return r, number, nil
 	}
 	m := &runnerMember{r, newShare(s, number)}

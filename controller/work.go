@@ -41,12 +41,13 @@ type work struct {
 
 // pulse remembers what is compared from one Work to the next.
 type pulse struct {
-	mu     sync.Mutex // guards the rest
-	pages  uint64
-	listed map[any]int // by informer, the objects that its running lists have brought
-	before map[any]int // listed at the last time
-	beats  map[beat]time.Time
-	idle   map[string]time.Time // since when controllers do not run
+	mu    sync.Mutex // guards the rest
+	pages uint64
+	// listed has the objects that the running lists of each informer have brought, listedBefore those
+	// of the last Work.
+	listed, listedBefore map[any]int
+	beats                map[beat]time.Time
+	idle                 map[string]time.Time // since when controllers do not run
 }
 
 // beat is a turn of a goroutine, which is under way.
@@ -83,14 +84,14 @@ func (s *Slots) Work() slot.Work {
 	if m != nil {
 		w.Started = m.isRunning()
 	}
-	before := s.pulse.beats
+	lastBeats := s.pulse.beats
 	s.pulse.beats = map[beat]time.Time{}
-	s.pulse.before, s.pulse.listed = s.pulse.listed, map[any]int{}
+	s.pulse.listedBefore, s.pulse.listed = s.pulse.listed, map[any]int{}
 	for _, c := range members {
 		c.work(w)
 	}
 	for b, since := range s.pulse.beats {
-		if earlier, ok := before[b]; ok {
+		if earlier, ok := lastBeats[b]; ok {
 			s.pulse.beats[b], since = earlier, earlier
 		}
 		if w.now.Sub(since) >= blockedAfter {
@@ -147,7 +148,7 @@ func (w *work) turns(of any, turn uint64, format string, name string) {
 
 // lists counts objects that lists have brought as a page.
 func (w *work) lists(of any, listed int) {
-	if listed > w.before[of] {
+	if listed > w.listedBefore[of] {
 		w.pages++
 	}
 	w.listed[of] = listed

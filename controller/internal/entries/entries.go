@@ -84,25 +84,28 @@ type States struct {
 // Divided is in place of the entry of all keys if the keys are divided into slots.
 const Divided = -1
 
+// IsDivided reports whether the keys are divided into slots.
+func (s *States) IsDivided() bool { return s.Whole == Divided }
+
 // All returns the entries of the controller.
 func (s *States) All() slot.Set {
-	if s.Whole != Divided {
-		return slot.Of(s.Whole)
+	if s.IsDivided() {
+		return slot.All()
 	}
-	return slot.All()
+	return slot.Of(s.Whole)
 }
 
 // Of returns the entry of an object with a UID and a namespace.
 func (s *States) Of(uid types.UID, namespace string) int {
-	if s.Whole != Divided {
-		return s.Whole
+	if s.IsDivided() {
+		return s.By.Of(string(uid), namespace)
 	}
-	return s.By.Of(string(uid), namespace)
+	return s.Whole
 }
 
 // OfNamespace returns the entries that may have keys of a namespace, "" being all.
 func (s *States) OfNamespace(namespace string) (entries slot.Set) {
-	if namespace == "" || s.Whole != Divided || s.By == slot.UID {
+	if namespace == "" || !s.IsDivided() || s.By == slot.UID {
 		return s.All()
 	}
 	return slot.Of(s.By.Of("", namespace))
