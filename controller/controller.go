@@ -181,7 +181,7 @@ func (c *Controller[T]) follow(f *caches.Informer) error {
 	defer c.mu.Unlock()
 	c.informers.Add(f)
 	if m := c.member.Load(); m != nil {
-		m.group.prolong(f)
+		m.group.stay.prolong(f)
 	}
 	return nil
 }

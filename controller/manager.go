@@ -224,7 +224,7 @@ func (m *Manager) runSlots(ctx context.Context) error {
 	if m.o.Slots == nil {
 		return m.run(ctx)
 	}
-	return m.o.Slots.outlast(ctx, func(context.Context) error { return m.run(ctx) })
+	return m.o.Slots.stay.outlast(ctx, func(context.Context) error { return m.run(ctx) })
 }
 
 // run makes the controllers, starts the informers, runs the controllers and stops the informers.

@@ -34,7 +34,7 @@ func (m *controllerMember[T]) isStandby() bool {
 func (m *controllerMember[T]) runMemberships(ctx context.Context) error {
 	return m.run(ctx, func(lasting context.Context) (err error) {
 		for last := Term(nil); err == nil; {
-			term := m.group.next(lasting, last)
+			term := m.group.stay.next(lasting, last)
 			if term == nil {
 				break
 			}
@@ -53,7 +53,7 @@ func (m *controllerMember[T]) runMemberships(ctx context.Context) error {
 // prolong makes the informers go on until the group was left, if there is one.
 func (m *controllerMember[T]) prolong() {
 	for _, f := range m.c.informers.All() {
-		m.group.prolong(f)
+		m.group.stay.prolong(f)
 	}
 }
 
@@ -176,7 +176,7 @@ func (s *share) run(ctx context.Context, f func(lasting context.Context) error) 
 	if inRun {
 		return ErrRunning
 	}
-	err := s.group.outlast(ctx, func(lasting context.Context) error {
+	err := s.group.stay.outlast(ctx, func(lasting context.Context) error {
 		err := f(lasting)
 		s.mu.Lock()
 		s.isOver, s.failure = true, err
@@ -223,7 +223,7 @@ func (m *runnerMember) RunTerm(ctx context.Context, _ Term) error {
 	return m.run(ctx, func(lasting context.Context) (err error) {
 		for err == nil && lasting.Err() == nil {
 			changed := m.changed.wait()
-			_, term := m.group.snapshot()
+			term := m.group.stay.current()
 			c := &entries.Call{Entry: m.Whole, Began: time.Now()}
 			c.Context, c.Abort = context.WithCancelCause(lasting)
 			if begun, _ := m.Begin("", c); !begun || term.Err() != nil {

@@ -25,7 +25,7 @@ func TestS2_RunsOfATable(t *testing.T) {
 			}
 		}
 		state(false, false, nil)
-		ours.group.claimed = true
+		ours.group.stay.claim()
 		proceed, ended := make(chan error), make(chan error, 1)
 		go func() {
 			ended <- ours.run(t.Context(), func(context.Context) error { return <-proceed })

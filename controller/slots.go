@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -48,17 +47,12 @@ type Slots struct {
 	by   slot.Key
 	held *tidings.Slots
 
-	changed broadcast // of term
-	ended   chan struct{}
-	joined  context.Context         // ends when the group was left
-	leave   context.CancelCauseFunc // of joined
+	stay stay
 
 	mu      sync.Mutex // guards the rest; none of the controllers' is taken under it
 	members []member
-	names   []string // of the controllers that are led as a whole, in the order of their numbers
-	claimed bool
+	names   []string           // of the controllers that are led as a whole, in the order of their numbers
 	manager *Manager           // the manager whose controllers are led as a whole; nil without one
-	term    Term               // the term of the last membership, nil before
 	owned   map[int]slot.Owned // the entries that are served, for controllers that come later
 	closed  slot.Set           // of these, the shut ones
 	warming [slot.Entries]int  // the number of calls of Warm for each entry
@@ -85,9 +79,8 @@ type member interface {
 // served before a group gives one to it.
 func NewSlots(by slot.Key) *Slots {
 	s := &Slots{by: by, held: tidings.NewSlots(by, slot.Set{}), owned: map[int]slot.Owned{}}
+	s.stay.init()
 	s.pulse.idle = map[string]time.Time{}
-	s.ended = make(chan struct{})
-	s.joined, s.leave = context.WithCancelCause(context.Background())
 	return s
 }
 
@@ -149,7 +142,7 @@ func (s *Slots) checkScope(informer string, r source.Resource) error {
 func (s *Slots) add(c member) {
 	s.mu.Lock()
 	s.members = append(s.members, c)
-	term, closed, owned := s.term, s.closed, slices.Collect(maps.Values(s.owned))
+	term, closed, owned := s.stay.current(), s.closed, slices.Collect(maps.Values(s.owned))
 	s.mu.Unlock()
 	c.prolong()
 	if term != nil {
@@ -188,17 +181,16 @@ func (s *Slots) remove(c member) {
 	s.members = slices.DeleteFunc(s.members, func(other member) bool { return other == c })
 }
 
-// snapshot returns the controllers and the term.
-func (s *Slots) snapshot() ([]member, Term) {
+// all returns the controllers.
+func (s *Slots) all() []member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.members), s.term
+	return slices.Clone(s.members)
 }
 
 // each calls f for all controllers that may serve one of some entries, with those.
 func (s *Slots) each(entries slot.Set, f func(c member, entries slot.Set)) {
-	members, _ := s.snapshot()
-	for _, c := range members {
+	for _, c := range s.all() {
 		if some := entries.And(c.ofGroup().All()); !some.IsEmpty() {
 			f(c, some)
 		}
@@ -211,7 +203,7 @@ func (s *Slots) each(entries slot.Set, f func(c member, entries slot.Set)) {
 func (s *Slots) Claim() error {
 	s.mu.Lock()
 	switch {
-	case s.claimed:
+	case s.stay.isClaimed():
 		defer s.mu.Unlock()
 		return errors.New("the controller.Slots belong to an earlier group: " +
 			"make others with NewSlots for each Join")
@@ -220,7 +212,7 @@ func (s *Slots) Claim() error {
 		return errors.New("no controller and no manager has the controller.Slots as Options.Slots: " +
 			"make them before Join")
 	}
-	s.claimed = true
+	s.stay.claim()
 	members := slices.Clone(s.members)
 	s.mu.Unlock()
 	for _, c := range members {
@@ -233,85 +225,27 @@ func (s *Slots) Claim() error {
 // the term.
 func (s *Slots) Begin(t Term) {
 	s.mu.Lock()
-	s.term, s.owned, s.closed = t, map[int]slot.Owned{}, slot.Set{}
+	s.stay.begin(t)
+	s.owned, s.closed = map[int]slot.Owned{}, slot.Set{}
 	m := s.manager
 	s.mu.Unlock()
-	members, _ := s.snapshot()
-	for _, c := range members {
+	for _, c := range s.all() {
 		c.setDefaultTerm(t)
 		c.settle(c.ofGroup().Drop(c.ofGroup().All()))
 	}
 	if m != nil {
 		m.o.Guard.SetDefaultTerm(t)
 	}
-	s.changed.send()
-}
-
-// prolong makes an informer go on until the group was left, if one has the Slots.
-func (s *Slots) prolong(f inspect.Informer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.claimed {
-		f.Outlast(s.joined)
-	}
-}
-
-// next waits for a membership after the last one. It returns nil if ctx ends first.
-func (s *Slots) next(ctx context.Context, last Term) Term {
-	var term Term
-	if !s.changed.await(ctx, func() bool {
-		_, term = s.snapshot()
-		return term != nil && term != last && term.Err() == nil && ctx.Err() == nil
-	}) {
-		return nil
-	}
-	return term
+	s.stay.changed.send()
 }
 
 // Ends is closed when a Run with these Slots, of a controller or of a manager, fails or its context
 // ends.
-func (s *Slots) Ends() <-chan struct{} { return s.ended }
-
-// end closes Ends. It reports whether a group has the Slots.
-func (s *Slots) end() (claimed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-s.ended:
-	default:
-		close(s.ended)
-	}
-	return s.claimed
-}
-
-// errLeft is the cause of the end of joined without an error.
-var errLeft = errors.New("the group was left")
+func (s *Slots) Ends() <-chan struct{} { return s.stay.ended }
 
 // Left lets each Run with these Slots return, as the process has left the group, with an error or
 // nil. A Run without an error of its own returns err.
-func (s *Slots) Left(err error) { s.leave(cmp.Or(err, errLeft)) }
-
-// outlast calls f, which is a Run, with a context that ends when the group was left, or with ctx if
-// no group has the Slots. It returns once the group was left.
-func (s *Slots) outlast(ctx context.Context, f func(lasting context.Context) error) error {
-	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	defer context.AfterFunc(s.joined, stop)()
-	defer context.AfterFunc(ctx, func() {
-		if !s.end() {
-			stop()
-		}
-	})()
-	err := f(lasting)
-	if !s.end() {
-		return err
-	}
-	<-s.joined.Done()
-	if cause := context.Cause(s.joined); err == nil && cause != errLeft {
-		return cause
-	}
-	return err
-}
+func (s *Slots) Left(err error) { s.stay.leave(err) }
 
 // Warm returns once all controllers follow their informers, which are synced and have the objects
 // of the entries. A namespace that was added to an informer later, and cannot be read, holds up its
@@ -331,7 +265,7 @@ func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
 		return err
 	}
 	var err error
-	_, term := s.snapshot()
+	term := s.stay.current()
 	s.each(entries, func(c member, _ slot.Set) {
 		if err != nil {
 			return
@@ -361,8 +295,7 @@ func (s *Slots) Serve(owned []slot.Owned) {
 		s.closed.Remove(o.Number)
 	}
 	s.mu.Unlock()
-	members, _ := s.snapshot()
-	for _, c := range members {
+	for _, c := range s.all() {
 		c.serve(c.ofGroup().owned(owned))
 	}
 }
@@ -405,7 +338,7 @@ func (s *Slots) Calls(entry int) slot.Calls {
 			caches.Raise(all.Versions, part, version)
 		}
 	})
-	if _, term := s.snapshot(); !all.Known || term == nil || term.Err() != nil {
+	if term := s.stay.current(); !all.Known || term == nil || term.Err() != nil {
 		all.Known, all.Versions = false, nil
 	}
 	return all
