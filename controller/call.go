@@ -76,8 +76,8 @@ func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
 	if r.ctx.Err() != nil || r.gate.IsClosed(key) || r.isTermOver() {
 		return queue.Outcome{Result: queue.Park}, false
 	}
-	if r.slots != nil {
-		if begun, otherwise := r.slots.enter(key, &c.Call); !begun {
+	if r.serving != nil {
+		if begun, otherwise := r.serving.enter(key, &c.Call); !begun {
 			return otherwise, false
 		}
 	}
@@ -88,7 +88,7 @@ func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
 	object, next := r.incarnations.Begin(key, func() (T, bool) {
 		c.lister = r.c.primary.Lister().Frozen()
 		object, err := c.lister.Get(key)
-		return object, err == nil && (r.slots == nil || r.slots.isIn(c.Entry, object))
+		return object, err == nil && (r.serving == nil || r.serving.isIn(c.Entry, object))
 	})
 	c.request = Request[T]{
 		Key: key, Object: object, Failures: c.item.Failures, Waited: c.item.Waited,
@@ -96,7 +96,7 @@ func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
 	}
 	switch next {
 	case incarnation.Nothing:
-		r.intake.writes.take(key)
+		r.intake.firstWrites.take(key)
 		r.c.succeeded.send()
 		return queue.Outcome{}, false
 	case incarnation.EndPending:
@@ -141,7 +141,7 @@ func isLoop[T tidings.Object](r Request[T]) bool {
 // measureLag returns the time from the sending of the first own write that has led to the call
 // until now, when it begins. It is 0 without such a write. The delay after an error is no lag.
 func (c *call[T]) measureLag() time.Duration {
-	sent, ok := c.r.intake.writes.take(c.item.Key)
+	sent, ok := c.r.intake.firstWrites.take(c.item.Key)
 	if !ok || c.item.Failures > 0 {
 		return 0
 	}
@@ -153,8 +153,8 @@ func (c *call[T]) measureLag() time.Duration {
 // make calls the function.
 func (c *call[T]) make() {
 	r := c.r
-	if r.slots != nil {
-		r.slots.Note(c.Entry, nil)
+	if r.serving != nil {
+		r.serving.Note(c.Entry, nil)
 	}
 	c.ctx, c.endSpan = c.startSpan()
 	if d := r.c.o.Timeout; d > 0 {
@@ -230,8 +230,8 @@ func (c *call[T]) conclude() queue.Outcome {
 	if c.guarded != nil {
 		writes = c.guarded.End()
 	}
-	if r.slots != nil {
-		r.slots.Note(c.Entry, writes)
+	if r.serving != nil {
+		r.serving.Note(c.Entry, writes)
 	}
 
 	r.fights.CallEnded(key, c.began, c.loops, writes)
@@ -288,7 +288,7 @@ func (c *call[T]) endIncarnation() {
 // run may have parked the key.
 func (c *call[T]) release() {
 	if c.Abort != nil {
-		c.r.slots.End(&c.Call)
+		c.r.serving.End(&c.Call)
 	}
 	for _, ch := range c.close(nil, false) {
 		c.r.intake.add(c.item.Key, &ch)

@@ -34,6 +34,7 @@ type Call struct {
 	number uint64 // from 1 on
 }
 
+// callOf describes a call for the log of calls.
 func callOf[T tidings.Object](
 	r Request[T], began time.Time, took, lag time.Duration, result Result, err error,
 ) Call {

@@ -190,8 +190,8 @@ type MappingFailure struct {
 	Error    string    `json:"error"`
 }
 
-// listed bounds the lists of Health.
-const listed = 10
+// mostListed bounds the lists of Health.
+const mostListed = 10
 
 // count changes the counters of the calls of all runs.
 func (c *Controller[T]) count(add func(h *Health)) {
@@ -275,15 +275,15 @@ func (r *run[T]) describe(h *Health) {
 		h.Flows = append(h.Flows, Flow(f))
 	}
 	running := r.queue.Keys(queue.Running, math.MaxInt)
-	h.HungFor.Duration = r.workers.hungFor(s, running, r.slots.last().hung)
+	h.HungFor.Duration = r.workers.hungFor(s, running, r.serving.last().hung)
 	for _, k := range running {
 		h.RunningFor.Duration += k.For
-		if len(h.Running) < listed {
+		if len(h.Running) < mostListed {
 			h.Running = append(h.Running, Running{k.Key, metav1.Duration{Duration: k.For}})
 		}
 	}
 	h.WaitingBecause = h.whyWaiting(s.Limited)
-	for _, k := range r.queue.Keys(queue.Parked, listed) {
+	for _, k := range r.queue.Keys(queue.Parked, mostListed) {
 		if held, ok := r.barrier.Held(k.Key); ok {
 			h.Parked = append(h.Parked, Parked(held))
 		}

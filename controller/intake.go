@@ -34,7 +34,7 @@ type intake[T tidings.Object] struct {
 	fights       *fights.Detector
 	incarnations *incarnation.Tracker[T]
 	isServed     func(key string) bool // changes of the key lead to calls
-	writes       firstWrites
+	firstWrites  firstWrites
 }
 
 // why is the form in which the queue keeps a reason.
@@ -185,7 +185,7 @@ func (in *intake[T]) add(key string, ch *change) {
 	}
 	switch {
 	case ch.Writer != "":
-		in.writes.add(key, ch.Sent)
+		in.firstWrites.add(key, ch.Sent)
 	case ch.resets:
 		in.queue.Reset(key)
 	}

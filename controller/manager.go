@@ -144,7 +144,8 @@ func NewManager(factory *tidings.Factory, o ManagerOptions) (*Manager, error) {
 			"leave the Election out, as a group leads each controller singly")
 	case o.Guard == nil:
 		return nil, errors.New("controller: NewManager: an election, and Slots, need " +
-			"ManagerOptions.Guard, which keeps back what a replica writes after its term: make one with NewGuard")
+			"ManagerOptions.Guard, which keeps back what a replica writes after its term: " +
+			"make one with NewGuard")
 	case o.Slots != nil:
 		if err := o.Slots.setManager(m); err != nil {
 			return nil, fmt.Errorf("controller: NewManager: %w", err)
@@ -171,7 +172,7 @@ func (m *Manager) Add(descriptors ...Descriptor) error {
 		return errors.New("controller: Manager.Add: the manager runs already")
 	}
 	for _, d := range descriptors {
-		if err := m.check(d); err != nil {
+		if err := m.checkDescriptor(d); err != nil {
 			return fmt.Errorf("controller: Manager.Add %q: %w", d.Name, err)
 		}
 		m.descriptors = append(m.descriptors, d)
@@ -179,7 +180,8 @@ func (m *Manager) Add(descriptors ...Descriptor) error {
 	return nil
 }
 
-func (m *Manager) check(d Descriptor) error {
+// checkDescriptor returns an error if a descriptor lacks something, or a name of it is taken.
+func (m *Manager) checkDescriptor(d Descriptor) error {
 	switch {
 	case d.Name == "":
 		return errors.New("the descriptor needs a name")
@@ -265,7 +267,7 @@ func (m *Manager) runAll(ctx context.Context) error {
 	failed := make(chan error, len(m.units))
 	for _, u := range m.units {
 		appearing.Go(func() {
-			if err := m.await(ctx, u); err != nil {
+			if err := m.makeLater(ctx, u); err != nil {
 				failed <- err
 				fail(err)
 			}
@@ -320,7 +322,7 @@ func (m *Manager) runTerm(ctx context.Context, t *election.Term) error {
 	err := m.runUnits(ctx, shared)
 	if errors.Is(err, ErrCallsRunning) {
 		if t.Err() != nil {
-			m.stragglers(err)
+			m.reportStragglers(err)
 		}
 		return fmt.Errorf("%w: %w", election.ErrStragglers, err)
 	}
@@ -331,8 +333,8 @@ func (m *Manager) runTerm(ctx context.Context, t *election.Term) error {
 	return err
 }
 
-// stragglers calls OnStragglers, or ends the process, as calls of a lost term still run.
-func (m *Manager) stragglers(err error) {
+// reportStragglers calls OnStragglers, or ends the process, as calls of a lost term still run.
+func (m *Manager) reportStragglers(err error) {
 	if m.o.OnStragglers != nil {
 		m.o.OnStragglers(err)
 		return

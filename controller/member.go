@@ -124,7 +124,7 @@ func (m *controllerMember[T]) forget(some slot.Set) {
 	}
 	var keys []string
 	for _, key := range r.queue.All() {
-		if n, ok := r.slots.entryOf(key); ok && some.Has(n) {
+		if n, ok := r.serving.entryOf(key); ok && some.Has(n) {
 			keys = append(keys, key)
 		}
 	}
@@ -135,7 +135,7 @@ func (m *controllerMember[T]) forget(some slot.Set) {
 	})
 	for _, key := range append(keys, called...) {
 		m.c.barrier.Release(key)
-		r.intake.writes.take(key)
+		r.intake.firstWrites.take(key)
 		m.c.panicked.Delete(key)
 	}
 	for _, key := range called {
@@ -197,17 +197,7 @@ func (s *share) state() (runs, isOver bool, failure error) {
 	return s.inRun && !s.isOver, s.isOver, s.failure
 }
 
-// owned returns the entries that the controller may serve.
-func (s *share) owned(all []slot.Owned) (owned []slot.Owned) {
-	for _, o := range all {
-		if s.All().Has(o.Number) {
-			owned = append(owned, o)
-		}
-	}
-	return owned
-}
-
-func (s *share) ofGroup() *share { return s }
+func (s *share) entries() *entries.States { return &s.States }
 
 // runnerMember is a Runner of another kind than a Controller, which a group leads as a whole. It
 // runs while its entry is served and not shut: what it does in a run is not known, so that the run
@@ -274,7 +264,7 @@ func (m *runnerMember) settle([]string) {
 
 func (m *runnerMember) shown(int, bool) (versions map[string]string, ok bool) { return nil, true }
 
-func (m *runnerMember) work(w *work) {
+func (m *runnerMember) report(w *work) {
 	runs, isOver, _ := m.state()
 	w.runs(m.Name(), runs, isOver)
 	if calls, _ := m.Calls(m.Whole); calls.Running == 0 {

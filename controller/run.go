@@ -35,7 +35,7 @@ const (
 type run[T tidings.Object] struct {
 	c            *Controller[T]
 	term         Term // nil without one
-	terms        terms.Succession
+	succession   terms.Succession
 	handlers     handlers
 	intake       *intake[T]
 	queue        *queue.Queue[why]
@@ -45,7 +45,7 @@ type run[T tidings.Object] struct {
 	asker        barrier.Asker
 	incarnations *incarnation.Tracker[T]
 	fights       *fights.Detector
-	slots        *serving[T] // nil without a group
+	serving      *serving[T] // nil without a group
 
 	// ctx ends when no more calls begin. callsCtx is the context of the calls, and ends later.
 	ctx      context.Context
@@ -75,7 +75,7 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 	})
 	r.fights = fights.New(r.ctx, &c.informers, c.o.Logger)
 	if m := c.member.Load(); m != nil {
-		r.slots = &serving[T]{share: m.share, r: r}
+		r.serving = &serving[T]{share: m.share, r: r}
 	}
 	r.handlers.informers, r.handlers.slots, r.handlers.logger = &c.informers, c.o.Slots, c.o.Logger
 	r.handlers.registrations = map[*caches.Informer]*tidings.Registration{}
@@ -87,11 +87,11 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 	r.workers.waits, r.workers.logger, r.workers.alive = &c.waits, c.o.Logger, map[int]bool{}
 	r.gate.Informers, r.gate.Barrier, r.gate.Server = &c.informers, c.barrier, c.o.Guard
 	r.gate.MaxStaleness, r.gate.Logger, r.gate.Context = c.o.MaxStaleness, c.o.Logger, r.ctx
-	r.gate.Go, r.gate.Follows = r.goes, r.handlers.follow
+	r.gate.Go, r.gate.Follows = r.spawn, r.handlers.follow
 	r.asker = barrier.Asker{
 		Barrier: c.barrier, Server: c.o.Guard, Wake: r.queue.Wake, Logger: c.o.Logger, Lines: &c.unasked,
 	}
-	r.terms = terms.Succession{Term: term, Gate: &r.gate, Asker: &r.asker}
+	r.succession = terms.Succession{Term: term, Gate: &r.gate, Asker: &r.asker}
 	return r
 }
 
@@ -100,8 +100,8 @@ func labelled(ctx context.Context, controller, does string) context.Context {
 	return pprof.WithLabels(ctx, pprof.Labels("controller", controller, "does", does))
 }
 
-// goes starts a goroutine that end waits for, with labels in profiles.
-func (r *run[T]) goes(does string, f func()) {
+// spawn starts a goroutine that end waits for, with labels in profiles.
+func (r *run[T]) spawn(does string, f func()) {
 	r.group.Go(func() {
 		pprof.SetGoroutineLabels(labelled(r.ctx, r.c.o.Name, does))
 		f()
@@ -131,7 +131,7 @@ func (r *run[T]) flow() func(key string) string {
 }
 
 // isServed reports whether changes of a key lead to a call.
-func (r *run[T]) isServed(key string) bool { return r.slots == nil || r.slots.isServed(key) }
+func (r *run[T]) isServed(key string) bool { return r.serving == nil || r.serving.isServed(key) }
 
 // isTermOver reports whether the term is closed. The run may not have ended with it yet: the
 // process may have stood still.
@@ -147,7 +147,7 @@ func hasEndedWith(t Term, err error) bool {
 func (r *run[T]) run(ctx context.Context) error {
 	defer r.endCalls(nil)
 	if r.term != nil {
-		r.goes("term", func() {
+		r.spawn("term", func() {
 			select {
 			case <-r.term.Done():
 				r.endCalls(r.term.Err())
@@ -158,9 +158,9 @@ func (r *run[T]) run(ctx context.Context) error {
 	}
 	err := r.start()
 	if err == nil {
-		if r.slots != nil {
+		if r.serving != nil {
 			r.serve()
-			r.slots.changed.send()
+			r.serving.changed.send()
 		}
 		<-r.ctx.Done()
 	}
@@ -197,7 +197,7 @@ func (r *run[T]) start() error {
 		r.checkInformer(f) // the server may have been set back since the last run
 	}
 	r.setWaitingFor(func() []string { return []string{"what the last holder of the term has written"} })
-	r.terms.TakeOver()
+	r.succession.TakeOver()
 	r.setWaitingFor(nil)
 	r.checkGate()
 	r.c.mu.Lock()
@@ -209,15 +209,15 @@ func (r *run[T]) start() error {
 		return nil
 	}
 	r.turns.Store(1)
-	r.goes("housekeeper", r.housekeep)
+	r.spawn("housekeeper", r.housekeep)
 	if r.c.o.Guard != nil {
-		r.goes("asker", func() { r.asker.Run(r.ctx) })
+		r.spawn("asker", func() { r.asker.Run(r.ctx) })
 	}
 	r.workers.start(r.c.workers)
 	return nil
 }
 
-// waitFor sets the function that returns the names for Health.WaitingFor; nil: there are no names.
+// setWaitingFor sets the function that returns the names for Health.WaitingFor; nil: there are no names.
 func (r *run[T]) setWaitingFor(names func() []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -240,7 +240,7 @@ func (r *run[T]) followLate(f *caches.Informer) {
 	if !r.handlers.claim(f) {
 		return
 	}
-	r.goes("joiner", func() {
+	r.spawn("joiner", func() {
 		err := r.handlers.join(r.ctx, f, true)
 		switch {
 		case r.ctx.Err() != nil:
@@ -266,8 +266,8 @@ func (r *run[T]) serve() {
 	if !r.started || r.ending {
 		return
 	}
-	for _, w := range r.slots.Expect() {
-		r.goes("opener", func() { r.slots.open(w) })
+	for _, w := range r.serving.Expect() {
+		r.spawn("opener", func() { r.serving.open(w) })
 	}
 }
 
@@ -303,8 +303,8 @@ func (r *run[T]) housekeep() {
 		r.checkGate()
 		r.logLong()
 		r.fights.Check()
-		if r.slots != nil {
-			r.slots.survey()
+		if r.serving != nil {
+			r.serving.survey()
 		}
 	}
 }
@@ -349,7 +349,7 @@ func (r *run[T]) checkInformer(f *caches.Informer) (all bool) {
 		all = true
 	}
 	if f.ClaimQuestion() {
-		r.goes("resolver", func() {
+		r.spawn("resolver", func() {
 			if f.ResolveAnew(r.ctx) {
 				r.intake.everything()
 			}
@@ -389,7 +389,7 @@ func (r *run[T]) end() error {
 	}
 	r.endCalls(ErrStopping)
 	r.group.Wait()
-	r.terms.Leave()
+	r.succession.Leave()
 	return nil
 }
 

@@ -70,7 +70,7 @@ func (s *serving[T]) enter(key string, c *entries.Call) (begun bool, otherwise q
 			return begun, queue.Outcome{Result: queue.Park}
 		}
 	}
-	s.r.intake.writes.take(key)
+	s.r.intake.firstWrites.take(key)
 	s.r.c.succeeded.send()
 	return false, queue.Outcome{}
 }
@@ -198,5 +198,5 @@ func (s *serving[T]) report(w *work) {
 	for n, count := range last.objects {
 		w.Objects[n] += count
 	}
-	s.r.handlers.work(w, name)
+	s.r.handlers.report(w, name)
 }

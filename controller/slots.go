@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
@@ -54,7 +55,7 @@ type Slots struct {
 	names   []string           // of the controllers that are led as a whole, in the order of their numbers
 	manager *Manager           // the manager whose controllers are led as a whole; nil without one
 	owned   map[int]slot.Owned // the entries that are served, for controllers that come later
-	closed  slot.Set           // of these, the shut ones
+	shut    slot.Set           // of these, the shut ones
 	warming [slot.Entries]int  // the number of calls of Warm for each entry
 
 	pulse pulse
@@ -63,7 +64,7 @@ type Slots struct {
 // member is a controller with Options.Slots, or one that is led as a whole, as its group sees it.
 type member interface {
 	Name() string
-	ofGroup() *share
+	entries() *entries.States
 	setDefaultTerm(t Term)
 	prolong()                               // its informers
 	warm(ctx context.Context, t Term) error // until it can serve
@@ -72,7 +73,7 @@ type member interface {
 	forget(entries slot.Set) // and their keys
 	// shown returns the versions at which its caches show all writes to an entry. ok is false before.
 	shown(entry int, shut bool) (versions map[string]string, ok bool)
-	work(w *work)
+	report(w *work)
 }
 
 // NewSlots returns a Slots that divides objects by a key, [ByNamespace] or [ByUID]. No slot is
@@ -142,13 +143,13 @@ func (s *Slots) checkScope(informer string, r source.Resource) error {
 func (s *Slots) add(c member) {
 	s.mu.Lock()
 	s.members = append(s.members, c)
-	term, closed, owned := s.stay.current(), s.closed, slices.Collect(maps.Values(s.owned))
+	term, shut, owned := s.stay.current(), s.shut, slices.Collect(maps.Values(s.owned))
 	s.mu.Unlock()
 	c.prolong()
 	if term != nil {
 		c.setDefaultTerm(term)
-		c.serve(c.ofGroup().owned(owned))
-		c.ofGroup().Shut(closed.And(c.ofGroup().All()))
+		c.serve(c.entries().Owned(owned))
+		c.entries().Shut(shut.And(c.entries().All()))
 		c.settle(nil)
 	}
 }
@@ -191,7 +192,7 @@ func (s *Slots) all() []member {
 // each calls f for all controllers that may serve one of some entries, with those.
 func (s *Slots) each(entries slot.Set, f func(c member, entries slot.Set)) {
 	for _, c := range s.all() {
-		if some := entries.And(c.ofGroup().All()); !some.IsEmpty() {
+		if some := entries.And(c.entries().All()); !some.IsEmpty() {
 			f(c, some)
 		}
 	}
@@ -226,12 +227,12 @@ func (s *Slots) Claim() error {
 func (s *Slots) Begin(t Term) {
 	s.mu.Lock()
 	s.stay.begin(t)
-	s.owned, s.closed = map[int]slot.Owned{}, slot.Set{}
+	s.owned, s.shut = map[int]slot.Owned{}, slot.Set{}
 	m := s.manager
 	s.mu.Unlock()
 	for _, c := range s.all() {
 		c.setDefaultTerm(t)
-		c.settle(c.ofGroup().Drop(c.ofGroup().All()))
+		c.settle(c.entries().Drop(c.entries().All()))
 	}
 	if m != nil {
 		m.o.Guard.SetDefaultTerm(t)
@@ -251,8 +252,8 @@ func (s *Slots) Left(err error) { s.stay.leave(err) }
 // of the entries. A namespace that was added to an informer later, and cannot be read, holds up its
 // own slot alone.
 func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
-	s.warms(entries, 1)
-	defer s.warms(entries, -1)
+	s.countWarms(entries, 1)
+	defer s.countWarms(entries, -1)
 	s.mu.Lock()
 	m := s.manager
 	s.mu.Unlock()
@@ -277,7 +278,8 @@ func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
 	return err
 }
 
-func (s *Slots) warms(entries slot.Set, more int) {
+// countWarms adds to the number of calls of Warm for entries.
+func (s *Slots) countWarms(entries slot.Set, more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n := range entries.Slots() {
@@ -292,11 +294,11 @@ func (s *Slots) Serve(owned []slot.Owned) {
 	s.mu.Lock()
 	for _, o := range owned {
 		s.owned[o.Number] = o
-		s.closed.Remove(o.Number)
+		s.shut.Remove(o.Number)
 	}
 	s.mu.Unlock()
 	for _, c := range s.all() {
-		c.serve(c.ofGroup().owned(owned))
+		c.serve(c.entries().Owned(owned))
 	}
 }
 
@@ -304,10 +306,10 @@ func (s *Slots) Serve(owned []slot.Owned) {
 // after Unshut.
 func (s *Slots) Shut(entries slot.Set) {
 	s.mu.Lock()
-	s.closed = s.closed.Union(entries)
+	s.shut = s.shut.Union(entries)
 	s.mu.Unlock()
 	s.each(entries, func(c member, some slot.Set) {
-		c.ofGroup().Shut(some)
+		c.entries().Shut(some)
 		c.settle(nil)
 	})
 }
@@ -315,9 +317,9 @@ func (s *Slots) Shut(entries slot.Set) {
 // Unshut begins calls for entries again, or goes on to wait for the versions.
 func (s *Slots) Unshut(entries slot.Set) {
 	s.mu.Lock()
-	s.closed = s.closed.Minus(entries)
+	s.shut = s.shut.Minus(entries)
 	s.mu.Unlock()
-	s.each(entries, func(c member, some slot.Set) { c.settle(c.ofGroup().Unshut(some)) })
+	s.each(entries, func(c member, some slot.Set) { c.settle(c.entries().Unshut(some)) })
 }
 
 // Calls describes the calls of an entry that was served. A write without an answer counts as one
@@ -326,7 +328,7 @@ func (s *Slots) Unshut(entries slot.Set) {
 func (s *Slots) Calls(entry int) slot.Calls {
 	all := slot.Calls{Known: true, Versions: map[string]string{}}
 	s.each(slot.Of(entry), func(c member, _ slot.Set) {
-		one, shut := c.ofGroup().Calls(entry)
+		one, shut := c.entries().Calls(entry)
 		versions, shown := c.shown(entry, shut)
 		one.Known = one.Known && shown
 		all.Opened, all.Known = all.Opened || one.Opened, all.Known && one.Known
@@ -346,7 +348,7 @@ func (s *Slots) Calls(entry int) slot.Calls {
 
 // Abort ends the contexts of the calls of entries, with a cause.
 func (s *Slots) Abort(entries slot.Set, cause error) {
-	s.each(entries, func(c member, some slot.Set) { c.ofGroup().Abort(some, cause) })
+	s.each(entries, func(c member, some slot.Set) { c.entries().Abort(some, cause) })
 }
 
 // Drop forgets the keys of entries. Their objects leave the informers with Held, and do not count
@@ -356,10 +358,10 @@ func (s *Slots) Drop(entries slot.Set) {
 	for n := range entries.Slots() {
 		delete(s.owned, n)
 	}
-	s.closed = s.closed.Minus(entries)
+	s.shut = s.shut.Minus(entries)
 	s.mu.Unlock()
 	s.each(entries, func(c member, some slot.Set) {
-		parked := c.ofGroup().Drop(some)
+		parked := c.entries().Drop(some)
 		c.forget(some) // first: a parked key whose call is due would be called, and then once more
 		c.settle(parked)
 	})

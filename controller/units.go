@@ -92,9 +92,9 @@ func (m *Manager) runnerOf(ctx context.Context, u *unit) Runner {
 	return u.runner
 }
 
-// await makes the controller of a unit, and starts its informers, when the server serves what it
-// requires.
-func (m *Manager) await(ctx context.Context, u *unit) error {
+// makeLater makes the controller of a unit that was skipped, and starts its informers, when the server
+// serves what it requires.
+func (m *Manager) makeLater(ctx context.Context, u *unit) error {
 	ticker := time.NewTicker(requiresPeriod)
 	defer ticker.Stop()
 	for {

@@ -72,7 +72,7 @@ func (s *Slots) Work() slot.Work {
 	for n := range s.owned {
 		w.Ready.Add(n)
 	}
-	w.Ready = w.Ready.Minus(s.closed)
+	w.Ready = w.Ready.Minus(s.shut)
 	for n, calls := range s.warming {
 		if _, served := s.owned[n]; calls > 0 && !served {
 			w.warms.Add(n)
@@ -88,7 +88,7 @@ func (s *Slots) Work() slot.Work {
 	s.pulse.beats = map[beat]time.Time{}
 	s.pulse.listedBefore, s.pulse.listed = s.pulse.listed, map[any]int{}
 	for _, c := range members {
-		c.work(w)
+		c.report(w)
 	}
 	for b, since := range s.pulse.beats {
 		if earlier, ok := lastBeats[b]; ok {
@@ -154,13 +154,13 @@ func (w *work) lists(of any, listed int) {
 	w.listed[of] = listed
 }
 
-// work adds the work of the controller.
-func (m *controllerMember[T]) work(w *work) {
+// report adds the work of the controller.
+func (m *controllerMember[T]) report(w *work) {
 	r := m.c.running.Load()
 	runs, isOver, failure := m.state()
 	w.runs(m.Name(), runs, isOver || m.lacks())
 	for _, f := range m.c.informers.All() {
-		m.workOf(w, f)
+		m.reportInformer(w, f)
 	}
 	_, opened, _ := m.Sets()
 	switch {
@@ -170,14 +170,14 @@ func (m *controllerMember[T]) work(w *work) {
 	case r == nil || r.isTermOver() || r.turns.Load() == 0:
 		w.because(m.All().Minus(w.told), "controller %q has not started", m.Name())
 	default:
-		r.slots.report(w)
+		r.serving.report(w)
 		w.because(m.All().And(w.warms).Minus(w.told), "its objects are being listed")
 		w.because(m.All().Minus(opened).Minus(w.warms).Minus(w.told), "it waits for versions")
 	}
 }
 
-// workOf adds the state of an informer.
-func (m *controllerMember[T]) workOf(w *work, f *caches.Informer) {
+// reportInformer adds the state of an informer.
+func (m *controllerMember[T]) reportInformer(w *work, f *caches.Informer) {
 	applied, transformed := f.Turns()
 	w.turns(f.Handle, applied, "the cache of informer %q, or an index of it,", f.Name())
 	w.turns(f.Handle, transformed, "the transform of informer %q", f.Name())

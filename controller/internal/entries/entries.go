@@ -95,6 +95,16 @@ func (s *States) All() slot.Set {
 	return slot.Of(s.Whole)
 }
 
+// Owned returns those of some entries that the controller may serve.
+func (s *States) Owned(all []slot.Owned) (owned []slot.Owned) {
+	for _, o := range all {
+		if s.All().Has(o.Number) {
+			owned = append(owned, o)
+		}
+	}
+	return owned
+}
+
 // Of returns the entry of an object with a UID and a namespace.
 func (s *States) Of(uid types.UID, namespace string) int {
 	if s.IsDivided() {
