@@ -51,9 +51,9 @@ type call[T tidings.Object] struct {
 	err     error
 }
 
-// handle makes the call of a key that a worker has taken, if it may begin: begin, make, conclude and
-// release, in this order. If the function ends the goroutine, conclude and release still run, and
-// the queue gets the outcome of workers.step.
+// handle makes the call of a key that a worker has taken, if it may begin: begin, make, conclude
+// and release, in this order. If the function ends the goroutine, conclude and release still run,
+// and the queue gets the outcome of workers.step.
 func (r *run[T]) handle(item queue.Item[why]) (outcome queue.Outcome) {
 	c := &call[T]{r: r, item: item, err: errGoexit}
 	c.Entry, c.Context = barrier.NoSlot, r.callsCtx
@@ -356,8 +356,8 @@ func (c *call[T]) reasons() []Reason {
 	return reasons
 }
 
-// countOutcome counts the result and the error of the call, and returns what the queue does with the
-// key.
+// countOutcome counts the result and the error of the call, and returns what the queue does with
+// the key.
 func (c *call[T]) countOutcome() queue.Outcome {
 	of := c.r.c
 	if c.err == nil {

@@ -257,8 +257,9 @@ func (m *Manager) run(ctx context.Context) error {
 	return errors.Join(err, m.factory.Shutdown(drained))
 }
 
-// runAll runs the controllers, in the terms of the election if there is one. Meanwhile it makes those
-// that were skipped, when the server serves what they require. If that fails, the others are stopped.
+// runAll runs the controllers, in the terms of the election if there is one. Meanwhile it makes
+// those that were skipped, when the server serves what they require. If that fails, the others are
+// stopped.
 func (m *Manager) runAll(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	var appearing sync.WaitGroup

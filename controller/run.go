@@ -54,7 +54,8 @@ type run[T tidings.Object] struct {
 	endCalls context.CancelCauseFunc
 	group    sync.WaitGroup // the goroutines other than the workers
 
-	// turns is 0 before calls may begin and after the end; between, it is odd, and 2 more with each check.
+	// turns is 0 before calls may begin and after the end. Between, it is odd, and rises by 2 with
+	// each check of the housekeeper.
 	turns atomic.Uint64
 
 	mu         sync.Mutex // guards the rest
@@ -196,7 +197,9 @@ func (r *run[T]) start() error {
 	for _, f := range r.c.informers.All() {
 		r.checkInformer(f) // the server may have been set back since the last run
 	}
-	r.setWaitingFor(func() []string { return []string{"what the last holder of the term has written"} })
+	r.setWaitingFor(func() []string {
+		return []string{"what the last holder of the term has written"}
+	})
 	r.succession.TakeOver()
 	r.setWaitingFor(nil)
 	r.checkGate()
@@ -217,7 +220,8 @@ func (r *run[T]) start() error {
 	return nil
 }
 
-// setWaitingFor sets the function that returns the names for Health.WaitingFor; nil: there are no names.
+// setWaitingFor sets the function that returns the names for Health.WaitingFor; nil if the run waits
+// for nothing.
 func (r *run[T]) setWaitingFor(names func() []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

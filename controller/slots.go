@@ -52,7 +52,7 @@ type Slots struct {
 
 	mu      sync.Mutex // guards the rest; none of the controllers' is taken under it
 	members []member
-	names   []string           // of the controllers that are led as a whole, in the order of their numbers
+	names   []string           // of the controllers that are led as a whole, by number
 	manager *Manager           // the manager whose controllers are led as a whole; nil without one
 	owned   map[int]slot.Owned // the entries that are served, for controllers that come later
 	shut    slot.Set           // of these, the shut ones

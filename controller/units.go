@@ -92,8 +92,8 @@ func (m *Manager) runnerOf(ctx context.Context, u *unit) Runner {
 	return u.runner
 }
 
-// makeLater makes the controller of a unit that was skipped, and starts its informers, when the server
-// serves what it requires.
+// makeLater makes the controller of a unit that was skipped, and starts its informers, when the
+// server serves what it requires.
 func (m *Manager) makeLater(ctx context.Context, u *unit) error {
 	ticker := time.NewTicker(requiresPeriod)
 	defer ticker.Stop()
