@@ -33,16 +33,16 @@ var (
 // call is the call of the function for a key that is with a worker: begin, make, conclude.
 type call[T tidings.Object] struct {
 	r            *run[T]
-	item         queue.Item[why]
+	item         queue.Item[reason]
 	entries.Call // Entry is the slot, or barrier.NoSlot; a group needs the rest
 	inbox
 
 	request Request[T]
 	lister  tidings.Lister[T] // the state of the primary that the call reads
 	loops   bool              // only own writes have led to it
-	lag     time.Duration
+	lag     time.Duration     // as Call.Lag
 
-	began   time.Time
+	began   time.Time           // of the function; Call.Began is the time of enter
 	ctx     context.Context     // of the function
 	end     context.CancelFunc  // of ctx; nil without Options.Timeout
 	endSpan func(Result, error) // nil without a tracer
@@ -54,7 +54,7 @@ type call[T tidings.Object] struct {
 // handle makes the call of a key that a worker has taken, if it may begin: begin, make, conclude
 // and release, in this order. If the function ends the goroutine, conclude and release still run,
 // and the queue gets the outcome of workers.step.
-func (r *run[T]) handle(item queue.Item[why]) (outcome queue.Outcome) {
+func (r *run[T]) handle(item queue.Item[reason]) (outcome queue.Outcome) {
 	c := &call[T]{r: r, item: item, err: errGoexit}
 	c.Entry, c.Context = barrier.NoSlot, r.callsCtx
 	if _, running := r.c.inCall.LoadOrStore(item.Key, c); running {
@@ -280,7 +280,7 @@ func (c *call[T]) endIncarnation() {
 	c.r.incarnations.End(key)
 	_, err := c.r.c.primary.Lister().Get(key)
 	if err == nil && c.r.isServed(key) {
-		c.r.queue.Add(key, queue.Ask[why]{Reason: why{cause: Added}})
+		c.r.queue.Add(key, queue.Ask[reason]{Reason: reason{cause: Added}})
 	}
 }
 

@@ -250,6 +250,7 @@ func (c *Controller[T]) Health() Health {
 	return h
 }
 
+// describe adds the state of the run.
 func (r *run[T]) describe(h *Health) {
 	r.mu.Lock()
 	h.State = StateWaiting
@@ -315,6 +316,7 @@ func (h *Health) whyWaiting(limited bool) string {
 	return "a worker is about to take it"
 }
 
+// bandsOf returns the number of queued keys in each band.
 func bandsOf(s queue.Stats) Bands {
 	return Bands{s.Queued[queue.Changes], s.Queued[queue.Requeues], s.Queued[queue.Background]}
 }

@@ -140,7 +140,7 @@ func (m *controllerMember[T]) forget(some slot.Set) {
 	}
 	for _, key := range called {
 		if r.isServed(key) { // by UID: the key has another object, whose slot is served
-			r.queue.Add(key, queue.Ask[why]{Reason: why{cause: Moved}})
+			r.queue.Add(key, queue.Ask[reason]{Reason: reason{cause: Moved}})
 		}
 	}
 }
@@ -164,7 +164,7 @@ func newShare(group *Slots, whole int) *share {
 	return &share{group: group, States: entries.States{Whole: whole, By: group.by}}
 }
 
-// run is Run: it calls f with a context that ends when the group was left, and returns after that.
+// run is the body of Run: it calls f with a context that ends when the group was left, and returns after that.
 // It returns ErrRunning during another call.
 func (s *share) run(ctx context.Context, f func(lasting context.Context) error) error {
 	s.mu.Lock()

@@ -38,7 +38,7 @@ type run[T tidings.Object] struct {
 	succession   terms.Succession
 	handlers     handlers
 	intake       *intake[T]
-	queue        *queue.Queue[why]
+	queue        *queue.Queue[reason]
 	workers      workers
 	gate         gate.Gate        // closed for keys, because of informers
 	barrier      *barrier.Barrier // the controller's
@@ -69,10 +69,10 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	lasting := labelled(context.WithoutCancel(ctx), c.o.Name, "worker")
 	r.callsCtx, r.endCalls = context.WithCancelCause(lasting)
-	r.queue = queue.New(queue.Options[why]{
+	r.queue = queue.New(queue.Options[reason]{
 		Workers: c.workers, Flow: r.flow(), FirstDelay: c.o.FirstDelay, MaxDelay: c.o.MaxDelay,
 		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name, Panicked: r.panicked,
-		Requeued: why{cause: Requeue}, Retried: why{cause: Retry},
+		Requeued: reason{cause: Requeue}, Retried: reason{cause: Retry},
 	})
 	r.fights = fights.New(r.ctx, &c.informers, c.o.Logger)
 	if m := c.member.Load(); m != nil {
@@ -228,7 +228,8 @@ func (r *run[T]) setWaitingFor(names func() []string) {
 	r.waitingFor = names
 }
 
-// unsynced returns the names of the first informer, and of those that are not synced.
+// unsynced returns the names of the informers that a start waits for: the first one, which it is at,
+// and the others that are not synced.
 func unsynced(informers []*caches.Informer) (names []string) {
 	for i, f := range informers {
 		if i == 0 || !f.Optional && !f.Handle.HasSynced() {

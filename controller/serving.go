@@ -138,7 +138,7 @@ func (s *serving[T]) callMoved(opened slot.Set) {
 	}
 	add := func(key string) {
 		if n, ok := s.entryOf(key); ok && opened.Has(n) {
-			s.r.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Moved}})
+			s.r.queue.Add(key, queue.Ask[reason]{Band: queue.Background, Reason: reason{cause: Moved}})
 			s.r.queue.Wake(key)
 		}
 	}

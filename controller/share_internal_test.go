@@ -141,7 +141,7 @@ func TestS2_AKeyThatIsParkedWhileItsEntryIsDropped(t *testing.T) {
 		r.serving = &serving[*corev1.ConfigMap]{share: ours, r: r}
 		ours.Serve([]slot.Owned{{Number: slot.Count, Versions: map[string]string{}}})
 		ours.Reach(ours.Expect()[0], of)
-		r.queue.Add("ns/key", queue.Ask[why]{})
+		r.queue.Add("ns/key", queue.Ask[reason]{})
 		item, _ := r.queue.Get(0, nil)
 		ours.Shut(of)
 		begun, otherwise := r.serving.enter(item.Key, &entries.Call{})

@@ -16,8 +16,8 @@ import (
 // workers is the pool of goroutines that handle the keys of a run. The queue ends the workers that
 // are too many, and end waits for all.
 type workers struct {
-	queue    *queue.Queue[why]
-	handle   func(queue.Item[why]) queue.Outcome
+	queue    *queue.Queue[reason]
+	handle   func(queue.Item[reason]) queue.Outcome
 	callsCtx context.Context // of the calls, with the labels of the goroutines
 	waits    *histogram.Histogram
 	logger   *slog.Logger
@@ -58,7 +58,7 @@ func (w *workers) set(n int) {
 // work handles one key after the other.
 func (w *workers) work(n int) {
 	pprof.SetGoroutineLabels(w.callsCtx)
-	var reasons []queue.Counted[why]
+	var reasons []queue.Counted[reason]
 	for {
 		item, ok := w.queue.Get(n, reasons[:0])
 		switch {
@@ -73,7 +73,7 @@ func (w *workers) work(n int) {
 }
 
 // step handles an item. If the function ends the goroutine, another one goes on in its place.
-func (w *workers) step(n int, item queue.Item[why]) {
+func (w *workers) step(n int, item queue.Item[reason]) {
 	outcome := queue.Outcome{Result: queue.Retry} // stays if the function ends the goroutine
 	returned := false
 	defer func() {
