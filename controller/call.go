@@ -33,16 +33,16 @@ var (
 // call is the call of the function for a key that is with a worker: begin, make, conclude.
 type call[T tidings.Object] struct {
 	r            *run[T]
-	item         queue.Item[why]
+	item         queue.Item[reason]
 	entries.Call // Entry is the slot, or barrier.NoSlot; a group needs the rest
 	inbox
 
 	request Request[T]
 	lister  tidings.Lister[T] // the state of the primary that the call reads
 	loops   bool              // only own writes have led to it
-	lag     time.Duration
+	lag     time.Duration     // as Call.Lag
 
-	began   time.Time
+	began   time.Time           // of the function; Call.Began is the time of enter
 	ctx     context.Context     // of the function
 	end     context.CancelFunc  // of ctx; nil without Options.Timeout
 	endSpan func(Result, error) // nil without a tracer
@@ -51,12 +51,12 @@ type call[T tidings.Object] struct {
 	err     error
 }
 
-// handle makes the call of a key that a worker has taken, if it may begin: begin, make, conclude and
-// release, in this order. If the function ends the goroutine, conclude and release still run, and
-// the queue gets the outcome of workers.step.
-func (r *run[T]) handle(item queue.Item[why]) (outcome queue.Outcome) {
+// handle makes the call of a key that a worker has taken, if it may begin: begin, make, conclude
+// and release, in this order. If the function ends the goroutine, conclude and release still run,
+// and the queue gets the outcome of workers.step.
+func (r *run[T]) handle(item queue.Item[reason]) (outcome queue.Outcome) {
 	c := &call[T]{r: r, item: item, err: errGoexit}
-	c.Entry, c.Context = barrier.NoSlot, r.calls
+	c.Entry, c.Context = barrier.NoSlot, r.callsCtx
 	if _, running := r.c.inCall.LoadOrStore(item.Key, c); running {
 		return queue.Outcome{Result: queue.Park} // a call of an earlier run has not returned yet
 	}
@@ -76,8 +76,8 @@ func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
 	if r.ctx.Err() != nil || r.gate.IsClosed(key) || r.isTermOver() {
 		return queue.Outcome{Result: queue.Park}, false
 	}
-	if r.slots != nil {
-		if begun, otherwise := r.slots.enter(key, &c.Call); !begun {
+	if r.serving != nil {
+		if begun, otherwise := r.serving.enter(key, &c.Call); !begun {
 			return otherwise, false
 		}
 	}
@@ -88,7 +88,7 @@ func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
 	object, next := r.incarnations.Begin(key, func() (T, bool) {
 		c.lister = r.c.primary.Lister().Frozen()
 		object, err := c.lister.Get(key)
-		return object, err == nil && (r.slots == nil || r.slots.isIn(c.Entry, object))
+		return object, err == nil && (r.serving == nil || r.serving.isIn(c.Entry, object))
 	})
 	c.request = Request[T]{
 		Key: key, Object: object, Failures: c.item.Failures, Waited: c.item.Waited,
@@ -96,7 +96,7 @@ func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
 	}
 	switch next {
 	case incarnation.Nothing:
-		r.intake.writes.take(key)
+		r.intake.firstWrites.take(key)
 		r.c.succeeded.send()
 		return queue.Outcome{}, false
 	case incarnation.EndPending:
@@ -141,7 +141,7 @@ func isLoop[T tidings.Object](r Request[T]) bool {
 // measureLag returns the time from the sending of the first own write that has led to the call
 // until now, when it begins. It is 0 without such a write. The delay after an error is no lag.
 func (c *call[T]) measureLag() time.Duration {
-	sent, ok := c.r.intake.writes.take(c.item.Key)
+	sent, ok := c.r.intake.firstWrites.take(c.item.Key)
 	if !ok || c.item.Failures > 0 {
 		return 0
 	}
@@ -153,8 +153,8 @@ func (c *call[T]) measureLag() time.Duration {
 // make calls the function.
 func (c *call[T]) make() {
 	r := c.r
-	if r.slots != nil {
-		r.slots.Note(c.Entry, nil)
+	if r.serving != nil {
+		r.serving.Note(c.Entry, nil)
 	}
 	c.ctx, c.endSpan = c.startSpan()
 	if d := r.c.o.Timeout; d > 0 {
@@ -230,8 +230,8 @@ func (c *call[T]) conclude() queue.Outcome {
 	if c.guarded != nil {
 		writes = c.guarded.End()
 	}
-	if r.slots != nil {
-		r.slots.Note(c.Entry, writes)
+	if r.serving != nil {
+		r.serving.Note(c.Entry, writes)
 	}
 
 	r.fights.CallEnded(key, c.began, c.loops, writes)
@@ -259,7 +259,7 @@ func (c *call[T]) measure(took time.Duration) {
 		h.Calls++
 		h.LongestCall.Duration = max(h.LongestCall.Duration, took)
 	})
-	c.r.c.calls.add(callOf(c.request, c.began, took, c.lag, c.result, c.err))
+	c.r.c.callLog.add(callOf(c.request, c.began, took, c.lag, c.result, c.err))
 }
 
 // succeed records a call without an error.
@@ -280,7 +280,7 @@ func (c *call[T]) endIncarnation() {
 	c.r.incarnations.End(key)
 	_, err := c.r.c.primary.Lister().Get(key)
 	if err == nil && c.r.isServed(key) {
-		c.r.queue.Add(key, queue.Ask[why]{Reason: why{cause: Added}})
+		c.r.queue.Add(key, queue.Ask[reason]{Reason: reason{cause: Added}})
 	}
 }
 
@@ -288,7 +288,7 @@ func (c *call[T]) endIncarnation() {
 // run may have parked the key.
 func (c *call[T]) release() {
 	if c.Abort != nil {
-		c.r.slots.End(&c.Call)
+		c.r.serving.End(&c.Call)
 	}
 	for _, ch := range c.close(nil, false) {
 		c.r.intake.add(c.item.Key, &ch)
@@ -356,8 +356,8 @@ func (c *call[T]) reasons() []Reason {
 	return reasons
 }
 
-// countOutcome counts the result and the error of the call, and returns what the queue does with the
-// key.
+// countOutcome counts the result and the error of the call, and returns what the queue does with
+// the key.
 func (c *call[T]) countOutcome() queue.Outcome {
 	of := c.r.c
 	if c.err == nil {
@@ -382,7 +382,7 @@ func (c *call[T]) countOutcome() queue.Outcome {
 			of.o.Logger.Error("a call failed, and waits for a change", append(attrs, more...)...)
 		}
 		return queue.Outcome{Result: queue.Fail}
-	case apierrors.IsConflict(c.err) || c.r.calls.Err() != nil:
+	case apierrors.IsConflict(c.err) || c.r.callsCtx.Err() != nil:
 		of.o.Logger.Debug("a call is tried again", attrs...)
 	default:
 		if more, ok := of.retries.Allow(); ok {

@@ -34,6 +34,7 @@ type Call struct {
 	number uint64 // from 1 on
 }
 
+// callOf describes a call for the log of calls.
 func callOf[T tidings.Object](
 	r Request[T], began time.Time, took, lag time.Duration, result Result, err error,
 ) Call {
@@ -57,25 +58,25 @@ type callLog struct {
 	all, failed ring
 }
 
-// ring holds the last calls that were added.
+// ring keeps the last calls that were added.
 type ring struct {
-	calls []Call
-	next  int
+	kept []Call
+	next int
 }
 
 func (r *ring) add(c Call) {
-	if len(r.calls) < keptCalls {
-		r.calls = append(r.calls, c)
+	if len(r.kept) < keptCalls {
+		r.kept = append(r.kept, c)
 		return
 	}
-	r.calls[r.next] = c
+	r.kept[r.next] = c
 	r.next = (r.next + 1) % keptCalls
 }
 
 // newest appends the calls of a key whose number is below before, the newest first.
 func (r *ring) newest(list []Call, key string, before uint64) []Call {
-	for i := range r.calls {
-		c := r.calls[(r.next+len(r.calls)-1-i)%len(r.calls)]
+	for i := range r.kept {
+		c := r.kept[(r.next+len(r.kept)-1-i)%len(r.kept)]
 		if (key == "" || c.Key == key) && c.number < before {
 			list = append(list, c)
 		}
@@ -97,7 +98,7 @@ func (l *callLog) add(c Call) {
 // Calls returns the last calls of a key, the newest first; for "", the calls of all keys. The
 // controller keeps the last 1,000 calls, and the last 1,000 failed calls before them.
 func (c *Controller[T]) Calls(key string) []Call {
-	l := &c.calls
+	l := &c.callLog
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	list := l.all.newest(nil, key, math.MaxUint64)

@@ -50,16 +50,17 @@ type Controller[T tidings.Object] struct {
 	// asked about.
 	retries, terminals, unasked lograte.Limiter
 
-	calls     callLog
+	callLog   callLog
 	informers caches.Set // changed under mu
 
 	// waits measures the waits of keys in the queue, durations the durations of calls. callLag
 	// measures the time from the sending of an own write to the beginning of the call that it led to.
 	waits, durations, callLag histogram.Histogram
 
-	figuresMu sync.Mutex // guards figures and added
-	figures   Health     // the counters; Added counts the keys queued at the end of a run
-	added     uint64     // the largest Health.Added that was returned
+	figuresMu sync.Mutex // guards figures, dropped and mostAdded
+	figures   Health     // the counters of calls
+	dropped   uint64     // counts the queued keys that no worker took: their run or entry ended before
+	mostAdded uint64     // the largest Health.Added that was returned
 
 	mu      sync.Mutex // guards the rest
 	workers int
@@ -125,7 +126,7 @@ func (c *Controller[T]) leaveSlots() {
 	}
 }
 
-func (c *Controller[T]) lead(group *Slots, number int) member {
+func (c *Controller[T]) asMember(group *Slots, number int) member {
 	m := &controllerMember[T]{newShare(group, number), c}
 	c.member.Store(m)
 	return m
@@ -180,7 +181,7 @@ func (c *Controller[T]) follow(f *caches.Informer) error {
 	defer c.mu.Unlock()
 	c.informers.Add(f)
 	if m := c.member.Load(); m != nil {
-		m.group.prolong(f)
+		m.group.stay.prolong(f)
 	}
 	return nil
 }
@@ -280,7 +281,7 @@ func (c *Controller[T]) begin(ctx context.Context, term Term) (*run[T], error) {
 	}
 	c.barrier.Restart()
 	if m := c.member.Load(); m != nil {
-		m.restart()
+		m.Restart()
 	}
 	r := newRun(ctx, c, term)
 	c.running.Store(r)
@@ -291,12 +292,11 @@ func (c *Controller[T]) begin(ctx context.Context, term Term) (*run[T], error) {
 func (c *Controller[T]) end(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	dropped := uint64(bandsOf(c.running.Load().queue.Stats()).Sum())
-	c.count(func(h *Health) { h.Added += dropped })
+	c.countDropped(bandsOf(c.running.Load().queue.Stats()).Sum())
 	c.running.Store(nil)
 	c.last = err
 	if m := c.member.Load(); m != nil {
-		m.restart()
+		m.Restart()
 	}
 }
 

@@ -47,7 +47,9 @@
 // # Slots
 //
 // With Options.Slots, a run of a controller is one membership of a group (package shard), which
-// gives slots of objects to the process and takes them. Keys of open slots alone are called:
+// gives slots of objects to the process and takes them. The stay of a process in its group has
+// memberships one after the other, and the method Run lasts as long as the stay. Keys of open slots
+// alone are called:
 //
 //	       Serve             the caches have the versions
 //	left ─────────▶ waiting ───────────────────────────────▶ open ──Drop──▶ left
@@ -79,7 +81,7 @@
 // keys at a time. Run waits for all of them except for calls that do not return, which it names.
 // Controller.mu is taken before run.mu, and both before the locks of a run's parts and of the rooms
 // under controller/internal. Of these, only the workers' lock is held while another is taken, the
-// queue's. No lock of a controller is taken under the lock of [Slots].
+// queue's. No lock of a controller is taken under the locks of [Slots].
 //
 // # Memory
 //

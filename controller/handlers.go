@@ -139,8 +139,8 @@ func (h *handlers) end() {
 	}
 }
 
-// work adds the changes that handlers are at for long.
-func (h *handlers) work(w *work, controller string) {
+// report adds the changes that handlers are at for long.
+func (h *handlers) report(w *work, controller string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for f, registration := range h.registrations {

@@ -7,7 +7,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/health"
 )
@@ -191,8 +190,8 @@ type MappingFailure struct {
 	Error    string    `json:"error"`
 }
 
-// listed bounds the lists of Health.
-const listed = 10
+// mostListed bounds the lists of Health.
+const mostListed = 10
 
 // count changes the counters of the calls of all runs.
 func (c *Controller[T]) count(add func(h *Health)) {
@@ -201,10 +200,17 @@ func (c *Controller[T]) count(add func(h *Health)) {
 	add(&c.figures)
 }
 
+// countDropped counts queued keys that no worker takes any more.
+func (c *Controller[T]) countDropped(keys int) {
+	c.figuresMu.Lock()
+	defer c.figuresMu.Unlock()
+	c.dropped += uint64(keys)
+}
+
 // Health describes the controller.
 func (c *Controller[T]) Health() Health {
 	c.figuresMu.Lock()
-	h := c.figures
+	h, dropped := c.figures, c.dropped
 	c.figuresMu.Unlock()
 	c.mu.Lock()
 	r := c.running.Load()
@@ -216,7 +222,7 @@ func (c *Controller[T]) Health() Health {
 		if runs, _, _ := m.state(); runs && r == nil {
 			h.State, h.WaitingFor, h.Ended = StateWaiting, []string{"a membership of the group"}, ""
 		}
-		if served, opened, shut := m.Sets(); m.Whole == entries.Divided {
+		if served, opened, shut := m.Sets(); m.IsDivided() {
 			h.Slots, h.SlotsExpected = opened.Minus(shut).String(), served.Minus(opened).String()
 		}
 	}
@@ -236,14 +242,15 @@ func (c *Controller[T]) Health() Health {
 	if isStandby && h.State == StateRunning {
 		h.State = StateStopped
 	}
-	h.Added += h.Waits.Count() + uint64(h.Queued.Sum())
-	c.count(func(figures *Health) {
-		c.added = max(c.added, h.Added) // a key that a worker takes at this moment is in neither
-		h.Added = c.added
-	})
+	h.Added = dropped + h.Waits.Count() + uint64(h.Queued.Sum())
+	c.figuresMu.Lock()
+	defer c.figuresMu.Unlock()
+	c.mostAdded = max(c.mostAdded, h.Added) // a key that a worker takes at this moment is in neither
+	h.Added = c.mostAdded
 	return h
 }
 
+// describe adds the state of the run.
 func (r *run[T]) describe(h *Health) {
 	r.mu.Lock()
 	h.State = StateWaiting
@@ -268,16 +275,16 @@ func (r *run[T]) describe(h *Health) {
 	for _, f := range s.Flows {
 		h.Flows = append(h.Flows, Flow(f))
 	}
-	calls := r.queue.Keys(queue.Running, math.MaxInt)
-	h.HungFor.Duration = r.workers.hungFor(s, calls, r.slots.last().hung)
-	for _, k := range calls {
+	running := r.queue.Keys(queue.Running, math.MaxInt)
+	h.HungFor.Duration = r.workers.hungFor(s, running, r.serving.last().hung)
+	for _, k := range running {
 		h.RunningFor.Duration += k.For
-		if len(h.Running) < listed {
+		if len(h.Running) < mostListed {
 			h.Running = append(h.Running, Running{k.Key, metav1.Duration{Duration: k.For}})
 		}
 	}
 	h.WaitingBecause = h.whyWaiting(s.Limited)
-	for _, k := range r.queue.Keys(queue.Parked, listed) {
+	for _, k := range r.queue.Keys(queue.Parked, mostListed) {
 		if held, ok := r.barrier.Held(k.Key); ok {
 			h.Parked = append(h.Parked, Parked(held))
 		}
@@ -309,6 +316,7 @@ func (h *Health) whyWaiting(limited bool) string {
 	return "a worker is about to take it"
 }
 
+// bandsOf returns the number of queued keys in each band.
 func bandsOf(s queue.Stats) Bands {
 	return Bands{s.Queued[queue.Changes], s.Queued[queue.Requeues], s.Queued[queue.Background]}
 }

@@ -28,17 +28,17 @@ import (
 type intake[T tidings.Object] struct {
 	o            *Options[T]
 	primary      *tidings.Informer[T]
-	calls        *sync.Map // the *call of each key that is with a worker
-	queue        *queue.Queue[why]
+	inCall       *sync.Map // the *call of each key that is with a worker
+	queue        *queue.Queue[reason]
 	barrier      *barrier.Barrier
 	fights       *fights.Detector
 	incarnations *incarnation.Tracker[T]
 	isServed     func(key string) bool // changes of the key lead to calls
-	writes       firstWrites
+	firstWrites  firstWrites
 }
 
-// why is the form in which the queue keeps a reason.
-type why struct {
+// reason is a Reason as the queue keeps it.
+type reason struct {
 	key      string
 	manager  unique.Handle[string] // the zero value if it is not known
 	informer uint32
@@ -49,7 +49,7 @@ type why struct {
 // change is an event that leads to a call of a key.
 type change struct {
 	barrier.Event
-	why    why
+	reason reason
 	resets bool // others have changed the desired state: earlier failures of the key do not count
 }
 
@@ -85,7 +85,7 @@ func (in *intake[T]) changed(f *caches.Informer, e tidings.Event[T]) {
 		}
 		ch.resets = ch.Writer == "" && in.asksAnew(ch.Key, e.Old, e.New)
 	}
-	ch.why = why{key: ch.Key, cause: causeOf(e), manager: managerOf(e.Object())}
+	ch.reason = reason{key: ch.Key, cause: causeOf(e), manager: managerOf(e.Object())}
 	in.addServed(ch.Key, &ch)
 }
 
@@ -114,7 +114,7 @@ func changedSecondary[T, S tidings.Object](
 	if len(keys) == 0 {
 		return
 	}
-	ch.why = why{
+	ch.reason = reason{
 		key: ch.Key, informer: f.Number, cause: causeOf(e), manager: managerOf(e.Object()),
 	}
 	slices.Sort(keys)
@@ -164,7 +164,7 @@ var bookkeeping = []string{"status", "metadata.managedFields", "metadata.resourc
 
 // addServed requests a call of a key that is served, because of a change.
 func (in *intake[T]) addServed(key string, ch *change) {
-	if current, ok := in.calls.Load(key); ok {
+	if current, ok := in.inCall.Load(key); ok {
 		ch.Came = in.barrier.Now()
 		if current.(*call[T]).keep(in, ch) {
 			return
@@ -178,14 +178,14 @@ func (in *intake[T]) addServed(key string, ch *change) {
 
 // add requests a call of a key because of a change whose writer is known.
 func (in *intake[T]) add(key string, ch *change) {
-	a := queue.Ask[why]{Reason: ch.why, Echo: ch.Writer == key}
+	a := queue.Ask[reason]{Reason: ch.reason, Echo: ch.Writer == key}
 	a.Reason.own = ch.Writer != ""
-	if ch.why.cause == Initial || ch.why.cause == Resync {
+	if ch.reason.cause == Initial || ch.reason.cause == Resync {
 		a.Band = queue.Background
 	}
 	switch {
 	case ch.Writer != "":
-		in.writes.add(key, ch.Sent)
+		in.firstWrites.add(key, ch.Sent)
 	case ch.resets:
 		in.queue.Reset(key)
 	}
@@ -196,7 +196,7 @@ func (in *intake[T]) add(key string, ch *change) {
 func (in *intake[T]) everything() {
 	for key := range in.primary.Lister().All() {
 		if in.isServed(key) {
-			in.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Everything}})
+			in.queue.Add(key, queue.Ask[reason]{Band: queue.Background, Reason: reason{cause: Everything}})
 		}
 	}
 }

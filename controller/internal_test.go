@@ -97,7 +97,7 @@ func newTestRun(t testing.TB, objects int) *run[*corev1.ConfigMap] {
 // leads to a call afterwards.
 func TestC12_AnEventWhileItsCallEnds(t *testing.T) {
 	r := newTestRun(t, 1)
-	ch := change{Event: barrier.Event{State: caches.State{ObjectID: caches.ObjectID{Key: "a/x0"}, Version: "2"}}, why: why{key: "a/x0", cause: Updated}}
+	ch := change{Event: barrier.Event{State: caches.State{ObjectID: caches.ObjectID{Key: "a/x0"}, Version: "2"}}, reason: reason{key: "a/x0", cause: Updated}}
 	r.intake.tellBarrier(&ch)
 	r.barrier.Record("a/x0", barrier.NoSlot, []guard.Write{{
 		Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a", Name: "x0",
@@ -122,7 +122,7 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 				Resource: schema.GroupResource{Resource: "configmaps"}, Namespace: "a",
 				Name: fmt.Sprint("x", i), Version: "2", Sent: time.Now(),
 			}}, nil, r.c.informers.All)
-			r.queue.Add(key, queue.Ask[why]{})
+			r.queue.Add(key, queue.Ask[reason]{})
 			item, _ := r.queue.Get(0, nil)
 			r.workers.step(0, item)
 		}
@@ -148,7 +148,7 @@ func TestC03_HeldKeysStayParked(t *testing.T) {
 func TestTheQueueIsOutOfStep(t *testing.T) {
 	r, lines := newTestRun(t, 1), logtable.New("controller")
 	r.workers.logger = lines.Logger().With("controller", "test")
-	r.workers.step(0, queue.Item[why]{Key: "a/x0"})
+	r.workers.step(0, queue.Item[reason]{Key: "a/x0"})
 	const line = "Error | `the queue is out of step` | `key`, `error`"
 	if kinds := lines.Kinds(); kinds[line] != 1 {
 		t.Errorf("the lines are %v", kinds)
@@ -176,7 +176,7 @@ func TestC01_AWorkerThatIsNeededAgain(t *testing.T) {
 func BenchmarkC02_EmptyCall(b *testing.B) {
 	r := newTestRun(b, 1000)
 	f := r.c.informers.Primary()
-	var reasons []queue.Counted[why]
+	var reasons []queue.Counted[reason]
 	var events []tidings.Event[*corev1.ConfigMap]
 	for _, object := range r.c.primary.Lister().All() {
 		e := tidings.Event[*corev1.ConfigMap]{Type: tidings.Updated, Old: object, New: object}

@@ -144,7 +144,8 @@ func NewManager(factory *tidings.Factory, o ManagerOptions) (*Manager, error) {
 			"leave the Election out, as a group leads each controller singly")
 	case o.Guard == nil:
 		return nil, errors.New("controller: NewManager: an election, and Slots, need " +
-			"ManagerOptions.Guard, which keeps back what a replica writes after its term: make one with NewGuard")
+			"ManagerOptions.Guard, which keeps back what a replica writes after its term: " +
+			"make one with NewGuard")
 	case o.Slots != nil:
 		if err := o.Slots.setManager(m); err != nil {
 			return nil, fmt.Errorf("controller: NewManager: %w", err)
@@ -171,7 +172,7 @@ func (m *Manager) Add(descriptors ...Descriptor) error {
 		return errors.New("controller: Manager.Add: the manager runs already")
 	}
 	for _, d := range descriptors {
-		if err := m.check(d); err != nil {
+		if err := m.checkDescriptor(d); err != nil {
 			return fmt.Errorf("controller: Manager.Add %q: %w", d.Name, err)
 		}
 		m.descriptors = append(m.descriptors, d)
@@ -179,7 +180,8 @@ func (m *Manager) Add(descriptors ...Descriptor) error {
 	return nil
 }
 
-func (m *Manager) check(d Descriptor) error {
+// checkDescriptor returns an error if a descriptor lacks something, or a name of it is taken.
+func (m *Manager) checkDescriptor(d Descriptor) error {
 	switch {
 	case d.Name == "":
 		return errors.New("the descriptor needs a name")
@@ -224,9 +226,10 @@ func (m *Manager) runSlots(ctx context.Context) error {
 	if m.o.Slots == nil {
 		return m.run(ctx)
 	}
-	return m.o.Slots.outlast(ctx, func(context.Context) error { return m.run(ctx) })
+	return m.o.Slots.stay.outlast(ctx, func(context.Context) error { return m.run(ctx) })
 }
 
+// run makes the controllers, starts the informers, runs the controllers and stops the informers.
 func (m *Manager) run(ctx context.Context) error {
 	if m.elector != nil {
 		m.setTerm = m.o.Guard.AddDefaultTerm(terms.None{})
@@ -245,6 +248,19 @@ func (m *Manager) run(ctx context.Context) error {
 		return err
 	}
 	close(m.made)
+	err := m.runAll(ctx)
+	if last := release(); !last {
+		return err
+	}
+	drained, cancel := context.WithTimeout(m.informers, shutdownGrace)
+	defer cancel()
+	return errors.Join(err, m.factory.Shutdown(drained))
+}
+
+// runAll runs the controllers, in the terms of the election if there is one. Meanwhile it makes
+// those that were skipped, when the server serves what they require. If that fails, the others are
+// stopped.
+func (m *Manager) runAll(ctx context.Context) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	var appearing sync.WaitGroup
 	defer appearing.Wait()
@@ -252,7 +268,7 @@ func (m *Manager) run(ctx context.Context) error {
 	failed := make(chan error, len(m.units))
 	for _, u := range m.units {
 		appearing.Go(func() {
-			if err := m.await(ctx, u); err != nil {
+			if err := m.makeLater(ctx, u); err != nil {
 				failed <- err
 				fail(err)
 			}
@@ -260,11 +276,9 @@ func (m *Manager) run(ctx context.Context) error {
 	}
 	var err error
 	if m.elector == nil {
-		err = m.lead(ctx, nil)
+		err = m.runUnits(ctx, nil)
 	} else {
-		err = m.elector.Run(ctx, func(ctx context.Context, t *election.Term) error {
-			return m.leadTerm(ctx, t)
-		})
+		err = m.elector.Run(ctx, m.runTerm)
 	}
 	fail(nil)
 	appearing.Wait()
@@ -272,12 +286,7 @@ func (m *Manager) run(ctx context.Context) error {
 	for also := range failed {
 		err = errors.Join(err, also)
 	}
-	if last := release(); !last {
-		return err
-	}
-	drained, cancel := context.WithTimeout(m.informers, shutdownGrace)
-	defer cancel()
-	return errors.Join(err, m.factory.Shutdown(drained))
+	return err
 }
 
 // claim takes the one right to run, and decides which controllers run.
@@ -307,14 +316,14 @@ func (m *Manager) claim(informers context.Context) error {
 	return nil
 }
 
-// leadTerm runs the controllers for a term.
-func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
+// runTerm runs the controllers for a term of the election.
+func (m *Manager) runTerm(ctx context.Context, t *election.Term) error {
 	shared := terms.NewShared(t, len(m.units))
 	m.setTerm(shared) // of what calls write with another context
-	err := m.lead(ctx, shared)
+	err := m.runUnits(ctx, shared)
 	if errors.Is(err, ErrCallsRunning) {
 		if t.Err() != nil {
-			m.stragglers(err)
+			m.reportStragglers(err)
 		}
 		return fmt.Errorf("%w: %w", election.ErrStragglers, err)
 	}
@@ -325,8 +334,8 @@ func (m *Manager) leadTerm(ctx context.Context, t *election.Term) error {
 	return err
 }
 
-// stragglers calls OnStragglers, or ends the process, as calls of a lost term still run.
-func (m *Manager) stragglers(err error) {
+// reportStragglers calls OnStragglers, or ends the process, as calls of a lost term still run.
+func (m *Manager) reportStragglers(err error) {
 	if m.o.OnStragglers != nil {
 		m.o.OnStragglers(err)
 		return
@@ -334,8 +343,8 @@ func (m *Manager) stragglers(err error) {
 	panic(fmt.Sprintf("controller: the term is lost, and calls of it still run: %v", err))
 }
 
-// lead runs all controllers until ctx ends or one of them fails.
-func (m *Manager) lead(ctx context.Context, t Term) error {
+// runUnits runs all controllers until ctx ends or one of them fails.
+func (m *Manager) runUnits(ctx context.Context, t Term) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
@@ -381,8 +390,8 @@ func (m *Manager) runUnit(ctx context.Context, u *unit, t Term) error {
 	}
 	m.o.Logger.Info("a controller starts", "controller", u.Name)
 	err := runner.RunTerm(ctx, t)
-	if t != nil && t.Err() != nil && !errors.Is(err, ErrCallsRunning) {
-		return nil // it ended with the term
+	if hasEndedWith(t, err) {
+		return nil
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

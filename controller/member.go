@@ -26,7 +26,7 @@ func (m *controllerMember[T]) Name() string { return m.c.Name() }
 
 // isStandby reports whether another process is to lead the controller.
 func (m *controllerMember[T]) isStandby() bool {
-	return m != nil && m.Whole != entries.Divided && !m.IsOpen(m.Whole)
+	return m != nil && !m.IsDivided() && !m.IsOpen(m.Whole)
 }
 
 // runMemberships has one run for each membership of the group, until ctx ends and the group was
@@ -34,13 +34,13 @@ func (m *controllerMember[T]) isStandby() bool {
 func (m *controllerMember[T]) runMemberships(ctx context.Context) error {
 	return m.run(ctx, func(lasting context.Context) (err error) {
 		for last := Term(nil); err == nil; {
-			term := m.group.next(lasting, last)
+			term := m.group.stay.next(lasting, last)
 			if term == nil {
 				break
 			}
 			err = m.c.runTerm(lasting, term)
-			if last = term; term.Err() != nil && !errors.Is(err, ErrCallsRunning) {
-				err = nil // it ended with the term
+			if last = term; hasEndedWith(term, err) {
+				err = nil
 			}
 		}
 		m.c.mu.Lock()
@@ -53,7 +53,7 @@ func (m *controllerMember[T]) runMemberships(ctx context.Context) error {
 // prolong makes the informers go on until the group was left, if there is one.
 func (m *controllerMember[T]) prolong() {
 	for _, f := range m.c.informers.All() {
-		m.group.prolong(f)
+		m.group.stay.prolong(f)
 	}
 }
 
@@ -124,24 +124,23 @@ func (m *controllerMember[T]) forget(some slot.Set) {
 	}
 	var keys []string
 	for _, key := range r.queue.All() {
-		if n, ok := r.slots.entryOf(key); ok && some.Has(n) {
+		if n, ok := r.serving.entryOf(key); ok && some.Has(n) {
 			keys = append(keys, key)
 		}
 	}
-	dropped := r.queue.Forget(keys)
-	m.c.count(func(h *Health) { h.Added += uint64(dropped) })
+	m.c.countDropped(r.queue.Forget(keys))
 	called := r.incarnations.Forget(func(key string, uid types.UID) bool {
 		namespace, _ := written.SplitKey(key)
 		return some.Has(m.Of(uid, namespace))
 	})
 	for _, key := range append(keys, called...) {
 		m.c.barrier.Release(key)
-		r.intake.writes.take(key)
+		r.intake.firstWrites.take(key)
 		m.c.panicked.Delete(key)
 	}
 	for _, key := range called {
 		if r.isServed(key) { // by UID: the key has another object, whose slot is served
-			r.queue.Add(key, queue.Ask[why]{Reason: why{cause: Moved}})
+			r.queue.Add(key, queue.Ask[reason]{Reason: reason{cause: Moved}})
 		}
 	}
 }
@@ -165,14 +164,7 @@ func newShare(group *Slots, whole int) *share {
 	return &share{group: group, States: entries.States{Whole: whole, By: group.by}}
 }
 
-// restart makes the entries wait for their versions again, at the beginning and at the end of a
-// run.
-func (s *share) restart() {
-	s.Restart()
-	s.changed.send()
-}
-
-// run is Run: it calls f with a context that ends when the group was left, and returns after that.
+// run is the body of Run: it calls f with a context that ends when the group was left, and returns after that.
 // It returns ErrRunning during another call.
 func (s *share) run(ctx context.Context, f func(lasting context.Context) error) error {
 	s.mu.Lock()
@@ -184,7 +176,7 @@ func (s *share) run(ctx context.Context, f func(lasting context.Context) error) 
 	if inRun {
 		return ErrRunning
 	}
-	err := s.group.outlast(ctx, func(lasting context.Context) error {
+	err := s.group.stay.outlast(ctx, func(lasting context.Context) error {
 		err := f(lasting)
 		s.mu.Lock()
 		s.isOver, s.failure = true, err
@@ -205,17 +197,7 @@ func (s *share) state() (runs, isOver bool, failure error) {
 	return s.inRun && !s.isOver, s.isOver, s.failure
 }
 
-// owned returns the entries that the controller may serve.
-func (s *share) owned(all []slot.Owned) (owned []slot.Owned) {
-	for _, o := range all {
-		if s.All().Has(o.Number) {
-			owned = append(owned, o)
-		}
-	}
-	return owned
-}
-
-func (s *share) ofGroup() *share { return s }
+func (s *share) entries() *entries.States { return &s.States }
 
 // runnerMember is a Runner of another kind than a Controller, which a group leads as a whole. It
 // runs while its entry is served and not shut: what it does in a run is not known, so that the run
@@ -231,7 +213,7 @@ func (m *runnerMember) RunTerm(ctx context.Context, _ Term) error {
 	return m.run(ctx, func(lasting context.Context) (err error) {
 		for err == nil && lasting.Err() == nil {
 			changed := m.changed.wait()
-			_, term := m.group.snapshot()
+			term := m.group.stay.current()
 			c := &entries.Call{Entry: m.Whole, Began: time.Now()}
 			c.Context, c.Abort = context.WithCancelCause(lasting)
 			if begun, _ := m.Begin("", c); !begun || term.Err() != nil {
@@ -247,8 +229,8 @@ func (m *runnerMember) RunTerm(ctx context.Context, _ Term) error {
 				break // the call has not ended, so that nobody else runs it
 			}
 			switch {
-			case c.Context.Err() != nil || term.Err() != nil:
-				err = nil // it ended with its entry, or with the term
+			case c.Context.Err() != nil || hasEndedWith(term, err):
+				err = nil // its entry was taken or shut, or the term is over
 			case err == nil:
 				pause(lasting) // it ended by itself
 			}
@@ -282,7 +264,7 @@ func (m *runnerMember) settle([]string) {
 
 func (m *runnerMember) shown(int, bool) (versions map[string]string, ok bool) { return nil, true }
 
-func (m *runnerMember) work(w *work) {
+func (m *runnerMember) report(w *work) {
 	runs, isOver, _ := m.state()
 	w.runs(m.Name(), runs, isOver)
 	if calls, _ := m.Calls(m.Whole); calls.Running == 0 {

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/pprof"
 	"sync"
@@ -34,26 +35,27 @@ const (
 type run[T tidings.Object] struct {
 	c            *Controller[T]
 	term         Term // nil without one
-	terms        terms.Succession
+	succession   terms.Succession
 	handlers     handlers
 	intake       *intake[T]
-	queue        *queue.Queue[why]
+	queue        *queue.Queue[reason]
 	workers      workers
 	gate         gate.Gate        // closed for keys, because of informers
 	barrier      *barrier.Barrier // the controller's
 	asker        barrier.Asker
 	incarnations *incarnation.Tracker[T]
 	fights       *fights.Detector
-	slots        *serving[T] // nil without a group
+	serving      *serving[T] // nil without a group
 
-	// ctx ends when no more calls begin; calls is the context of the calls, and ends later.
+	// ctx ends when no more calls begin. callsCtx is the context of the calls, and ends later.
 	ctx      context.Context
 	stop     context.CancelCauseFunc
-	calls    context.Context
+	callsCtx context.Context
 	endCalls context.CancelCauseFunc
 	group    sync.WaitGroup // the goroutines other than the workers
 
-	// turns is 0 before calls may begin and after the end; between, it is odd, and 2 more with each check.
+	// turns is 0 before calls may begin and after the end. Between, it is odd, and rises by 2 with
+	// each check of the housekeeper.
 	turns atomic.Uint64
 
 	mu         sync.Mutex // guards the rest
@@ -66,31 +68,31 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 	r := &run[T]{c: c, term: term, barrier: c.barrier, incarnations: incarnation.New[T]()}
 	r.ctx, r.stop = context.WithCancelCause(ctx)
 	lasting := labelled(context.WithoutCancel(ctx), c.o.Name, "worker")
-	r.calls, r.endCalls = context.WithCancelCause(lasting)
-	r.queue = queue.New(queue.Options[why]{
+	r.callsCtx, r.endCalls = context.WithCancelCause(lasting)
+	r.queue = queue.New(queue.Options[reason]{
 		Workers: c.workers, Flow: r.flow(), FirstDelay: c.o.FirstDelay, MaxDelay: c.o.MaxDelay,
 		Limiter: c.o.RateLimiter, Metrics: c.o.Metrics, Name: c.o.Name, Panicked: r.panicked,
-		Requeued: why{cause: Requeue}, Retried: why{cause: Retry},
+		Requeued: reason{cause: Requeue}, Retried: reason{cause: Retry},
 	})
 	r.fights = fights.New(r.ctx, &c.informers, c.o.Logger)
 	if m := c.member.Load(); m != nil {
-		r.slots = &serving[T]{share: m.share, r: r}
+		r.serving = &serving[T]{share: m.share, r: r}
 	}
 	r.handlers.informers, r.handlers.slots, r.handlers.logger = &c.informers, c.o.Slots, c.o.Logger
 	r.handlers.registrations = map[*caches.Informer]*tidings.Registration{}
 	r.intake = &intake[T]{
-		o: &c.o, primary: c.primary, calls: &c.inCall, queue: r.queue, barrier: c.barrier,
+		o: &c.o, primary: c.primary, inCall: &c.inCall, queue: r.queue, barrier: c.barrier,
 		fights: r.fights, incarnations: r.incarnations, isServed: r.isServed,
 	}
-	r.workers.queue, r.workers.handle, r.workers.calls = r.queue, r.handle, r.calls
+	r.workers.queue, r.workers.handle, r.workers.callsCtx = r.queue, r.handle, r.callsCtx
 	r.workers.waits, r.workers.logger, r.workers.alive = &c.waits, c.o.Logger, map[int]bool{}
 	r.gate.Informers, r.gate.Barrier, r.gate.Server = &c.informers, c.barrier, c.o.Guard
 	r.gate.MaxStaleness, r.gate.Logger, r.gate.Context = c.o.MaxStaleness, c.o.Logger, r.ctx
-	r.gate.Go, r.gate.Follows = r.goes, r.handlers.follow
+	r.gate.Go, r.gate.Follows = r.spawn, r.handlers.follow
 	r.asker = barrier.Asker{
 		Barrier: c.barrier, Server: c.o.Guard, Wake: r.queue.Wake, Logger: c.o.Logger, Lines: &c.unasked,
 	}
-	r.terms = terms.Succession{Term: term, Gate: &r.gate, Asker: &r.asker}
+	r.succession = terms.Succession{Term: term, Gate: &r.gate, Asker: &r.asker}
 	return r
 }
 
@@ -99,8 +101,8 @@ func labelled(ctx context.Context, controller, does string) context.Context {
 	return pprof.WithLabels(ctx, pprof.Labels("controller", controller, "does", does))
 }
 
-// goes starts a goroutine that end waits for, with labels in profiles.
-func (r *run[T]) goes(does string, f func()) {
+// spawn starts a goroutine that end waits for, with labels in profiles.
+func (r *run[T]) spawn(does string, f func()) {
 	r.group.Go(func() {
 		pprof.SetGoroutineLabels(labelled(r.ctx, r.c.o.Name, does))
 		f()
@@ -130,30 +132,36 @@ func (r *run[T]) flow() func(key string) string {
 }
 
 // isServed reports whether changes of a key lead to a call.
-func (r *run[T]) isServed(key string) bool { return r.slots == nil || r.slots.isServed(key) }
+func (r *run[T]) isServed(key string) bool { return r.serving == nil || r.serving.isServed(key) }
 
 // isTermOver reports whether the term is closed. The run may not have ended with it yet: the
 // process may have stood still.
 func (r *run[T]) isTermOver() bool { return r.term != nil && r.term.Err() != nil }
 
+// hasEndedWith reports whether a run with an error, or without one, has ended because its term has.
+// Calls that still run have not.
+func hasEndedWith(t Term, err error) bool {
+	return t != nil && t.Err() != nil && !errors.Is(err, ErrCallsRunning)
+}
+
 // run runs until ctx or the term ends, or an informer stops.
 func (r *run[T]) run(ctx context.Context) error {
 	defer r.endCalls(nil)
 	if r.term != nil {
-		r.goes("term", func() {
+		r.spawn("term", func() {
 			select {
 			case <-r.term.Done():
 				r.endCalls(r.term.Err())
 				r.stop(r.term.Err())
-			case <-r.calls.Done():
+			case <-r.callsCtx.Done():
 			}
 		})
 	}
 	err := r.start()
 	if err == nil {
-		if r.slots != nil {
+		if r.serving != nil {
 			r.serve()
-			r.slots.changed.send()
+			r.serving.changed.send()
 		}
 		<-r.ctx.Done()
 	}
@@ -189,8 +197,10 @@ func (r *run[T]) start() error {
 	for _, f := range r.c.informers.All() {
 		r.checkInformer(f) // the server may have been set back since the last run
 	}
-	r.setWaitingFor(func() []string { return []string{"what the last holder of the term has written"} })
-	r.terms.TakeOver()
+	r.setWaitingFor(func() []string {
+		return []string{"what the last holder of the term has written"}
+	})
+	r.succession.TakeOver()
 	r.setWaitingFor(nil)
 	r.checkGate()
 	r.c.mu.Lock()
@@ -202,22 +212,24 @@ func (r *run[T]) start() error {
 		return nil
 	}
 	r.turns.Store(1)
-	r.goes("housekeeper", r.housekeep)
+	r.spawn("housekeeper", r.housekeep)
 	if r.c.o.Guard != nil {
-		r.goes("asker", func() { r.asker.Run(r.ctx) })
+		r.spawn("asker", func() { r.asker.Run(r.ctx) })
 	}
 	r.workers.start(r.c.workers)
 	return nil
 }
 
-// waitFor sets the function that returns the names for Health.WaitingFor; nil: there are no names.
+// setWaitingFor sets the function that returns the names for Health.WaitingFor; nil if the run waits
+// for nothing.
 func (r *run[T]) setWaitingFor(names func() []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.waitingFor = names
 }
 
-// unsynced returns the names of the first informer, and of those that are not synced.
+// unsynced returns the names of the informers that a start waits for: the first one, which it is at,
+// and the others that are not synced.
 func unsynced(informers []*caches.Informer) (names []string) {
 	for i, f := range informers {
 		if i == 0 || !f.Optional && !f.Handle.HasSynced() {
@@ -233,7 +245,7 @@ func (r *run[T]) followLate(f *caches.Informer) {
 	if !r.handlers.claim(f) {
 		return
 	}
-	r.goes("joiner", func() {
+	r.spawn("joiner", func() {
 		err := r.handlers.join(r.ctx, f, true)
 		switch {
 		case r.ctx.Err() != nil:
@@ -259,8 +271,8 @@ func (r *run[T]) serve() {
 	if !r.started || r.ending {
 		return
 	}
-	for _, w := range r.slots.Expect() {
-		r.goes("opener", func() { r.slots.open(w) })
+	for _, w := range r.serving.Expect() {
+		r.spawn("opener", func() { r.serving.open(w) })
 	}
 }
 
@@ -296,8 +308,8 @@ func (r *run[T]) housekeep() {
 		r.checkGate()
 		r.logLong()
 		r.fights.Check()
-		if r.slots != nil {
-			r.slots.survey()
+		if r.serving != nil {
+			r.serving.survey()
 		}
 	}
 }
@@ -342,7 +354,7 @@ func (r *run[T]) checkInformer(f *caches.Informer) (all bool) {
 		all = true
 	}
 	if f.ClaimQuestion() {
-		r.goes("resolver", func() {
+		r.spawn("resolver", func() {
 			if f.ResolveAnew(r.ctx) {
 				r.intake.everything()
 			}
@@ -373,7 +385,7 @@ func (r *run[T]) end() error {
 	r.handlers.end()
 	ended := r.workers.end()
 	grace := r.c.o.StopGrace
-	if !isClosedWithin(ended, grace, r.calls.Done()) {
+	if !isClosedWithin(ended, grace, r.callsCtx.Done()) {
 		r.endCalls(ErrStopping)
 		if !isClosedWithin(ended, grace, nil) {
 			r.group.Wait()
@@ -382,7 +394,7 @@ func (r *run[T]) end() error {
 	}
 	r.endCalls(ErrStopping)
 	r.group.Wait()
-	r.terms.Leave()
+	r.succession.Leave()
 	return nil
 }
 

@@ -23,16 +23,17 @@ type Secondary[T tidings.Object] struct {
 }
 
 // Optional lets calls begin before the informer is synced, for a type that the server may not
-// serve. Every key is called once when the informer is synced. An informer with Slots.Held that was synced once is
-// waited for all the same when slots come: they stay away while the server refuses its lists.
+// serve. Every key is called once when the informer is synced. If the informer has Slots.Held and
+// was synced once, a slot that comes later waits for its objects, and is not served while the
+// server refuses to list them.
 func (s Secondary[T]) Optional() Secondary[T] {
 	s.optional = true
 	return s
 }
 
 // mapper calls add with the keys that a state of a secondary object leads to. mapperFor makes it at
-// the beginning of a run, when the resource of the primary's informer is known. Later, that resource
-// may change.
+// the beginning of a run, when the resource of the primary's informer is known. Later, that
+// resource may change.
 type (
 	mapper[S tidings.Object]    func(object S, add func(key string))
 	mapperFor[S tidings.Object] func(primary func() source.Resource) (mapper[S], error)

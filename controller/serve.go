@@ -126,10 +126,10 @@ func (m *Manager) ready() []check {
 	if h.Election != nil && h.Election.State != election.Leading {
 		return append(checks, check{name: "election (standby)"})
 	}
-	led := m.led()
+	assigned := m.assigned()
 	for _, c := range h.Controllers {
 		now := check{name: "controller " + c.Name}
-		if isLed, ok := led[c.Name]; ok && !isLed && c.State == StateStopped {
+		if isHere, ok := assigned[c.Name]; ok && !isHere && c.State == StateStopped {
 			now.name += " (standby)"
 		} else if c.State != StateRunning {
 			now.problem = "is " + string(c.State)
@@ -142,8 +142,9 @@ func (m *Manager) ready() []check {
 	return checks
 }
 
-// led reports of each controller that can be led as a whole whether it is led here and ready.
-func (m *Manager) led() map[string]bool {
+// assigned has the controllers that the group leads as a whole, by name: true for those that it has
+// assigned to this process, and that are ready.
+func (m *Manager) assigned() map[string]bool {
 	if m.o.Slots == nil {
 		return nil
 	}

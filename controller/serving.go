@@ -37,7 +37,7 @@ type survey struct {
 // earlier calls of the run were made for, or else of the cached one. ok is false without either.
 func (s *serving[T]) entryOf(key string) (n int, ok bool) {
 	namespace, _ := written.SplitKey(key)
-	if s.Whole != entries.Divided || s.By == ByNamespace {
+	if !s.IsDivided() || s.By == ByNamespace {
 		return s.Of("", namespace), true
 	}
 	if uid, called := s.r.incarnations.UID(key); called {
@@ -65,12 +65,12 @@ func (s *serving[T]) enter(key string, c *entries.Call) (begun bool, otherwise q
 	if ok {
 		var parked bool
 		c.Entry, c.Began = n, time.Now()
-		c.Context, c.Abort = context.WithCancelCause(s.r.calls)
+		c.Context, c.Abort = context.WithCancelCause(s.r.callsCtx)
 		if begun, parked = s.Begin(key, c); begun || parked {
 			return begun, queue.Outcome{Result: queue.Park}
 		}
 	}
-	s.r.intake.writes.take(key)
+	s.r.intake.firstWrites.take(key)
 	s.r.c.succeeded.send()
 	return false, queue.Outcome{}
 }
@@ -138,7 +138,7 @@ func (s *serving[T]) callMoved(opened slot.Set) {
 	}
 	add := func(key string) {
 		if n, ok := s.entryOf(key); ok && opened.Has(n) {
-			s.r.queue.Add(key, queue.Ask[why]{Band: queue.Background, Reason: why{cause: Moved}})
+			s.r.queue.Add(key, queue.Ask[reason]{Band: queue.Background, Reason: reason{cause: Moved}})
 			s.r.queue.Wake(key)
 		}
 	}
@@ -164,10 +164,10 @@ func (s *serving[T]) survey() {
 			made.late.Add(n)
 		}
 	}
-	calls, stats := s.r.queue.Keys(queue.Running, math.MaxInt), s.r.queue.Stats()
+	running, stats := s.r.queue.Keys(queue.Running, math.MaxInt), s.r.queue.Stats()
 	now := time.Now()
 	made.next = now.Add(max(surveyPeriod, surveyCost*now.Sub(began)))
-	made.hung = s.r.workers.hungFor(stats, calls, s.last().hung) >= hungAfter
+	made.hung = s.r.workers.hungFor(stats, running, s.last().hung) >= hungAfter
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.surveyed = made
@@ -198,5 +198,5 @@ func (s *serving[T]) report(w *work) {
 	for n, count := range last.objects {
 		w.Objects[n] += count
 	}
-	s.r.handlers.work(w, name)
+	s.r.handlers.report(w, name)
 }

@@ -25,7 +25,7 @@ func TestS2_RunsOfATable(t *testing.T) {
 			}
 		}
 		state(false, false, nil)
-		ours.group.claimed = true
+		ours.group.stay.claim()
 		proceed, ended := make(chan error), make(chan error, 1)
 		go func() {
 			ended <- ours.run(t.Context(), func(context.Context) error { return <-proceed })
@@ -55,7 +55,7 @@ type fakeWork struct {
 	f func(*work)
 }
 
-func (f fakeWork) work(w *work) { f.f(w) }
+func (f fakeWork) report(w *work) { f.f(w) }
 
 // TestS3_TurnsOfAGoroutine: one that is at the same odd turn for a minute stands still.
 func TestS3_TurnsOfAGoroutine(t *testing.T) {
@@ -112,7 +112,7 @@ func TestS3_TheHousekeeperTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newTestRun(t, 1)
 		r.turns.Store(1)
-		r.goes("housekeeper", r.housekeep)
+		r.spawn("housekeeper", r.housekeep)
 		time.Sleep(10*housekeeping + housekeeping/2)
 		if n := r.turns.Load(); n != 21 {
 			t.Errorf("it is at turn %d", n)
@@ -138,13 +138,13 @@ func TestS2_AKeyThatIsParkedWhileItsEntryIsDropped(t *testing.T) {
 		ours, of := newShare(NewSlots(ByNamespace), slot.Count), slot.Of(slot.Count)
 		m := &controllerMember[*corev1.ConfigMap]{ours, r.c}
 		r.c.member.Store(m)
-		r.slots = &serving[*corev1.ConfigMap]{share: ours, r: r}
+		r.serving = &serving[*corev1.ConfigMap]{share: ours, r: r}
 		ours.Serve([]slot.Owned{{Number: slot.Count, Versions: map[string]string{}}})
 		ours.Reach(ours.Expect()[0], of)
-		r.queue.Add("ns/key", queue.Ask[why]{})
+		r.queue.Add("ns/key", queue.Ask[reason]{})
 		item, _ := r.queue.Get(0, nil)
 		ours.Shut(of)
-		begun, otherwise := r.slots.enter(item.Key, &entries.Call{})
+		begun, otherwise := r.serving.enter(item.Key, &entries.Call{})
 		if begun || otherwise.Result != queue.Park {
 			t.Fatalf("a call of a shut entry has begun: %v, or ends with %v", begun, otherwise)
 		}

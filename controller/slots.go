@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller/internal/caches"
+	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/internal/see/inspect"
 	"github.com/tidings-go/tidings/source"
@@ -48,19 +48,14 @@ type Slots struct {
 	by   slot.Key
 	held *tidings.Slots
 
-	changed broadcast // of term
-	ended   chan struct{}
-	joined  context.Context         // ends when the group was left
-	leave   context.CancelCauseFunc // of joined
+	stay stay
 
 	mu      sync.Mutex // guards the rest; none of the controllers' is taken under it
 	members []member
-	names   []string // of the controllers that are led as a whole, in the order of their numbers
-	claimed bool
+	names   []string           // of the controllers that are led as a whole, by number
 	manager *Manager           // the manager whose controllers are led as a whole; nil without one
-	term    Term               // the term of the last membership, nil before
 	owned   map[int]slot.Owned // the entries that are served, for controllers that come later
-	closed  slot.Set           // of these, the shut ones
+	shut    slot.Set           // of these, the shut ones
 	warming [slot.Entries]int  // the number of calls of Warm for each entry
 
 	pulse pulse
@@ -69,7 +64,7 @@ type Slots struct {
 // member is a controller with Options.Slots, or one that is led as a whole, as its group sees it.
 type member interface {
 	Name() string
-	ofGroup() *share
+	entries() *entries.States
 	setDefaultTerm(t Term)
 	prolong()                               // its informers
 	warm(ctx context.Context, t Term) error // until it can serve
@@ -78,16 +73,15 @@ type member interface {
 	forget(entries slot.Set) // and their keys
 	// shown returns the versions at which its caches show all writes to an entry. ok is false before.
 	shown(entry int, shut bool) (versions map[string]string, ok bool)
-	work(w *work)
+	report(w *work)
 }
 
 // NewSlots returns a Slots that divides objects by a key, [ByNamespace] or [ByUID]. No slot is
 // served before a group gives one to it.
 func NewSlots(by slot.Key) *Slots {
 	s := &Slots{by: by, held: tidings.NewSlots(by, slot.Set{}), owned: map[int]slot.Owned{}}
+	s.stay.init()
 	s.pulse.idle = map[string]time.Time{}
-	s.ended = make(chan struct{})
-	s.joined, s.leave = context.WithCancelCause(context.Background())
 	return s
 }
 
@@ -149,19 +143,20 @@ func (s *Slots) checkScope(informer string, r source.Resource) error {
 func (s *Slots) add(c member) {
 	s.mu.Lock()
 	s.members = append(s.members, c)
-	term, closed, owned := s.term, s.closed, slices.Collect(maps.Values(s.owned))
+	term, shut, owned := s.stay.current(), s.shut, slices.Collect(maps.Values(s.owned))
 	s.mu.Unlock()
 	c.prolong()
 	if term != nil {
 		c.setDefaultTerm(term)
-		c.serve(c.ofGroup().owned(owned))
-		c.ofGroup().Shut(closed.And(c.ofGroup().All()))
+		c.serve(c.entries().Owned(owned))
+		c.entries().Shut(shut.And(c.entries().All()))
 		c.settle(nil)
 	}
 }
 
-// lead makes the group lead a controller as a whole, under a number. It returns the runner to run.
-func (s *Slots) lead(r Runner) (runner Runner, number int, err error) {
+// enlist makes a controller one that the group leads as a whole, under a number. It returns the
+// runner to run.
+func (s *Slots) enlist(r Runner) (runner Runner, number int, err error) {
 	s.mu.Lock()
 	s.names = append(s.names, r.Name())
 	n := len(s.names)
@@ -172,7 +167,7 @@ func (s *Slots) lead(r Runner) (runner Runner, number int, err error) {
 	}
 	number = slot.Count + n - 1
 	if c, ok := r.(managed); ok {
-		s.add(c.lead(s, number))
+		s.add(c.asMember(s, number))
 		return r, number, nil
 	}
 	m := &runnerMember{r, newShare(s, number)}
@@ -187,18 +182,17 @@ func (s *Slots) remove(c member) {
 	s.members = slices.DeleteFunc(s.members, func(other member) bool { return other == c })
 }
 
-// snapshot returns the controllers and the term.
-func (s *Slots) snapshot() ([]member, Term) {
+// all returns the controllers.
+func (s *Slots) all() []member {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.members), s.term
+	return slices.Clone(s.members)
 }
 
 // each calls f for all controllers that may serve one of some entries, with those.
 func (s *Slots) each(entries slot.Set, f func(c member, entries slot.Set)) {
-	members, _ := s.snapshot()
-	for _, c := range members {
-		if some := entries.And(c.ofGroup().All()); !some.IsEmpty() {
+	for _, c := range s.all() {
+		if some := entries.And(c.entries().All()); !some.IsEmpty() {
 			f(c, some)
 		}
 	}
@@ -210,7 +204,7 @@ func (s *Slots) each(entries slot.Set, f func(c member, entries slot.Set)) {
 func (s *Slots) Claim() error {
 	s.mu.Lock()
 	switch {
-	case s.claimed:
+	case s.stay.isClaimed():
 		defer s.mu.Unlock()
 		return errors.New("the controller.Slots belong to an earlier group: " +
 			"make others with NewSlots for each Join")
@@ -219,7 +213,7 @@ func (s *Slots) Claim() error {
 		return errors.New("no controller and no manager has the controller.Slots as Options.Slots: " +
 			"make them before Join")
 	}
-	s.claimed = true
+	s.stay.claim()
 	members := slices.Clone(s.members)
 	s.mu.Unlock()
 	for _, c := range members {
@@ -232,92 +226,34 @@ func (s *Slots) Claim() error {
 // the term.
 func (s *Slots) Begin(t Term) {
 	s.mu.Lock()
-	s.term, s.owned, s.closed = t, map[int]slot.Owned{}, slot.Set{}
+	s.stay.begin(t)
+	s.owned, s.shut = map[int]slot.Owned{}, slot.Set{}
 	m := s.manager
 	s.mu.Unlock()
-	members, _ := s.snapshot()
-	for _, c := range members {
+	for _, c := range s.all() {
 		c.setDefaultTerm(t)
-		c.settle(c.ofGroup().Drop(c.ofGroup().All()))
+		c.settle(c.entries().Drop(c.entries().All()))
 	}
 	if m != nil {
 		m.o.Guard.SetDefaultTerm(t)
 	}
-	s.changed.send()
-}
-
-// prolong makes an informer go on until the group was left, if one has the Slots.
-func (s *Slots) prolong(f inspect.Informer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.claimed {
-		f.Outlast(s.joined)
-	}
-}
-
-// next waits for a membership after the last one. It returns nil if ctx ends first.
-func (s *Slots) next(ctx context.Context, last Term) Term {
-	var term Term
-	if !s.changed.await(ctx, func() bool {
-		_, term = s.snapshot()
-		return term != nil && term != last && term.Err() == nil && ctx.Err() == nil
-	}) {
-		return nil
-	}
-	return term
+	s.stay.changed.send()
 }
 
 // Ends is closed when a Run with these Slots, of a controller or of a manager, fails or its context
 // ends.
-func (s *Slots) Ends() <-chan struct{} { return s.ended }
-
-// end closes Ends. It reports whether a group has the Slots.
-func (s *Slots) end() (claimed bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	select {
-	case <-s.ended:
-	default:
-		close(s.ended)
-	}
-	return s.claimed
-}
-
-// errLeft is the cause of the end of joined without an error.
-var errLeft = errors.New("the group was left")
+func (s *Slots) Ends() <-chan struct{} { return s.stay.ended }
 
 // Left lets each Run with these Slots return, as the process has left the group, with an error or
 // nil. A Run without an error of its own returns err.
-func (s *Slots) Left(err error) { s.leave(cmp.Or(err, errLeft)) }
-
-// outlast calls f, which is a Run, with a context that ends when the group was left, or with ctx if
-// no group has the Slots. It returns once the group was left.
-func (s *Slots) outlast(ctx context.Context, f func(lasting context.Context) error) error {
-	lasting, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	defer context.AfterFunc(s.joined, stop)()
-	defer context.AfterFunc(ctx, func() {
-		if !s.end() {
-			stop()
-		}
-	})()
-	err := f(lasting)
-	if !s.end() {
-		return err
-	}
-	<-s.joined.Done()
-	if cause := context.Cause(s.joined); err == nil && cause != errLeft {
-		return cause
-	}
-	return err
-}
+func (s *Slots) Left(err error) { s.stay.leave(err) }
 
 // Warm returns once all controllers follow their informers, which are synced and have the objects
 // of the entries. A namespace that was added to an informer later, and cannot be read, holds up its
 // own slot alone.
 func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
-	s.warms(entries, 1)
-	defer s.warms(entries, -1)
+	s.countWarms(entries, 1)
+	defer s.countWarms(entries, -1)
 	s.mu.Lock()
 	m := s.manager
 	s.mu.Unlock()
@@ -330,7 +266,7 @@ func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
 		return err
 	}
 	var err error
-	_, term := s.snapshot()
+	term := s.stay.current()
 	s.each(entries, func(c member, _ slot.Set) {
 		if err != nil {
 			return
@@ -342,7 +278,8 @@ func (s *Slots) Warm(ctx context.Context, entries slot.Set) error {
 	return err
 }
 
-func (s *Slots) warms(entries slot.Set, more int) {
+// countWarms adds to the number of calls of Warm for entries.
+func (s *Slots) countWarms(entries slot.Set, more int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for n := range entries.Slots() {
@@ -357,12 +294,11 @@ func (s *Slots) Serve(owned []slot.Owned) {
 	s.mu.Lock()
 	for _, o := range owned {
 		s.owned[o.Number] = o
-		s.closed.Remove(o.Number)
+		s.shut.Remove(o.Number)
 	}
 	s.mu.Unlock()
-	members, _ := s.snapshot()
-	for _, c := range members {
-		c.serve(c.ofGroup().owned(owned))
+	for _, c := range s.all() {
+		c.serve(c.entries().Owned(owned))
 	}
 }
 
@@ -370,10 +306,10 @@ func (s *Slots) Serve(owned []slot.Owned) {
 // after Unshut.
 func (s *Slots) Shut(entries slot.Set) {
 	s.mu.Lock()
-	s.closed = s.closed.Union(entries)
+	s.shut = s.shut.Union(entries)
 	s.mu.Unlock()
 	s.each(entries, func(c member, some slot.Set) {
-		c.ofGroup().Shut(some)
+		c.entries().Shut(some)
 		c.settle(nil)
 	})
 }
@@ -381,9 +317,9 @@ func (s *Slots) Shut(entries slot.Set) {
 // Unshut begins calls for entries again, or goes on to wait for the versions.
 func (s *Slots) Unshut(entries slot.Set) {
 	s.mu.Lock()
-	s.closed = s.closed.Minus(entries)
+	s.shut = s.shut.Minus(entries)
 	s.mu.Unlock()
-	s.each(entries, func(c member, some slot.Set) { c.settle(c.ofGroup().Unshut(some)) })
+	s.each(entries, func(c member, some slot.Set) { c.settle(c.entries().Unshut(some)) })
 }
 
 // Calls describes the calls of an entry that was served. A write without an answer counts as one
@@ -392,7 +328,7 @@ func (s *Slots) Unshut(entries slot.Set) {
 func (s *Slots) Calls(entry int) slot.Calls {
 	all := slot.Calls{Known: true, Versions: map[string]string{}}
 	s.each(slot.Of(entry), func(c member, _ slot.Set) {
-		one, shut := c.ofGroup().Calls(entry)
+		one, shut := c.entries().Calls(entry)
 		versions, shown := c.shown(entry, shut)
 		one.Known = one.Known && shown
 		all.Opened, all.Known = all.Opened || one.Opened, all.Known && one.Known
@@ -404,7 +340,7 @@ func (s *Slots) Calls(entry int) slot.Calls {
 			caches.Raise(all.Versions, part, version)
 		}
 	})
-	if _, term := s.snapshot(); !all.Known || term == nil || term.Err() != nil {
+	if term := s.stay.current(); !all.Known || term == nil || term.Err() != nil {
 		all.Known, all.Versions = false, nil
 	}
 	return all
@@ -412,7 +348,7 @@ func (s *Slots) Calls(entry int) slot.Calls {
 
 // Abort ends the contexts of the calls of entries, with a cause.
 func (s *Slots) Abort(entries slot.Set, cause error) {
-	s.each(entries, func(c member, some slot.Set) { c.ofGroup().Abort(some, cause) })
+	s.each(entries, func(c member, some slot.Set) { c.entries().Abort(some, cause) })
 }
 
 // Drop forgets the keys of entries. Their objects leave the informers with Held, and do not count
@@ -422,10 +358,10 @@ func (s *Slots) Drop(entries slot.Set) {
 	for n := range entries.Slots() {
 		delete(s.owned, n)
 	}
-	s.closed = s.closed.Minus(entries)
+	s.shut = s.shut.Minus(entries)
 	s.mu.Unlock()
 	s.each(entries, func(c member, some slot.Set) {
-		parked := c.ofGroup().Drop(some)
+		parked := c.entries().Drop(some)
 		c.forget(some) // first: a parked key whose call is due would be called, and then once more
 		c.settle(parked)
 	})

@@ -15,8 +15,8 @@ type managed interface {
 	stopsWithin() time.Duration // the longest that RunTerm takes to return once its context has ended
 	hasSlots() bool             // it has Options.Slots
 	leaveSlots()                // slots are served without it, as it is not to run
-	// lead makes a group lead it as a whole, as an entry with a number.
-	lead(group *Slots, number int) member
+	// asMember makes it an entry of a group, with a number: the group leads it as a whole.
+	asMember(group *Slots, number int) member
 }
 
 // makeUnit makes a controller, unless the server lacks a resource that it requires.
@@ -43,7 +43,7 @@ func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 	defer m.mu.Unlock()
 	if runner != nil && m.o.Slots != nil && !hasSlots(runner) {
 		var err error
-		if runner, u.number, err = m.o.Slots.lead(runner); err != nil {
+		if runner, u.number, err = m.o.Slots.enlist(runner); err != nil {
 			return err
 		}
 	}
@@ -92,9 +92,9 @@ func (m *Manager) runnerOf(ctx context.Context, u *unit) Runner {
 	return u.runner
 }
 
-// await makes the controller of a unit, and starts its informers, when the server serves what it
-// requires.
-func (m *Manager) await(ctx context.Context, u *unit) error {
+// makeLater makes the controller of a unit that was skipped, and starts its informers, when the
+// server serves what it requires.
+func (m *Manager) makeLater(ctx context.Context, u *unit) error {
 	ticker := time.NewTicker(requiresPeriod)
 	defer ticker.Stop()
 	for {

@@ -41,12 +41,13 @@ type work struct {
 
 // pulse remembers what is compared from one Work to the next.
 type pulse struct {
-	mu     sync.Mutex // guards the rest
-	pages  uint64
-	listed map[any]int // by informer, the objects that its running lists have brought
-	before map[any]int // listed at the last time
-	beats  map[beat]time.Time
-	idle   map[string]time.Time // since when controllers do not run
+	mu    sync.Mutex // guards the rest
+	pages uint64
+	// listed has the objects that the running lists of each informer have brought, listedBefore those
+	// of the last Work.
+	listed, listedBefore map[any]int
+	beats                map[beat]time.Time
+	idle                 map[string]time.Time // since when controllers do not run
 }
 
 // beat is a turn of a goroutine, which is under way.
@@ -71,7 +72,7 @@ func (s *Slots) Work() slot.Work {
 	for n := range s.owned {
 		w.Ready.Add(n)
 	}
-	w.Ready = w.Ready.Minus(s.closed)
+	w.Ready = w.Ready.Minus(s.shut)
 	for n, calls := range s.warming {
 		if _, served := s.owned[n]; calls > 0 && !served {
 			w.warms.Add(n)
@@ -83,14 +84,14 @@ func (s *Slots) Work() slot.Work {
 	if m != nil {
 		w.Started = m.isRunning()
 	}
-	before := s.pulse.beats
+	lastBeats := s.pulse.beats
 	s.pulse.beats = map[beat]time.Time{}
-	s.pulse.before, s.pulse.listed = s.pulse.listed, map[any]int{}
+	s.pulse.listedBefore, s.pulse.listed = s.pulse.listed, map[any]int{}
 	for _, c := range members {
-		c.work(w)
+		c.report(w)
 	}
 	for b, since := range s.pulse.beats {
-		if earlier, ok := before[b]; ok {
+		if earlier, ok := lastBeats[b]; ok {
 			s.pulse.beats[b], since = earlier, earlier
 		}
 		if w.now.Sub(since) >= blockedAfter {
@@ -147,19 +148,19 @@ func (w *work) turns(of any, turn uint64, format string, name string) {
 
 // lists counts objects that lists have brought as a page.
 func (w *work) lists(of any, listed int) {
-	if listed > w.before[of] {
+	if listed > w.listedBefore[of] {
 		w.pages++
 	}
 	w.listed[of] = listed
 }
 
-// work adds the work of the controller.
-func (m *controllerMember[T]) work(w *work) {
+// report adds the work of the controller.
+func (m *controllerMember[T]) report(w *work) {
 	r := m.c.running.Load()
 	runs, isOver, failure := m.state()
 	w.runs(m.Name(), runs, isOver || m.lacks())
 	for _, f := range m.c.informers.All() {
-		m.workOf(w, f)
+		m.reportInformer(w, f)
 	}
 	_, opened, _ := m.Sets()
 	switch {
@@ -169,14 +170,14 @@ func (m *controllerMember[T]) work(w *work) {
 	case r == nil || r.isTermOver() || r.turns.Load() == 0:
 		w.because(m.All().Minus(w.told), "controller %q has not started", m.Name())
 	default:
-		r.slots.report(w)
+		r.serving.report(w)
 		w.because(m.All().And(w.warms).Minus(w.told), "its objects are being listed")
 		w.because(m.All().Minus(opened).Minus(w.warms).Minus(w.told), "it waits for versions")
 	}
 }
 
-// workOf adds the state of an informer.
-func (m *controllerMember[T]) workOf(w *work, f *caches.Informer) {
+// reportInformer adds the state of an informer.
+func (m *controllerMember[T]) reportInformer(w *work, f *caches.Informer) {
 	applied, transformed := f.Turns()
 	w.turns(f.Handle, applied, "the cache of informer %q, or an index of it,", f.Name())
 	w.turns(f.Handle, transformed, "the transform of informer %q", f.Name())

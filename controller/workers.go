@@ -16,12 +16,12 @@ import (
 // workers is the pool of goroutines that handle the keys of a run. The queue ends the workers that
 // are too many, and end waits for all.
 type workers struct {
-	queue  *queue.Queue[why]
-	handle func(queue.Item[why]) queue.Outcome
-	calls  context.Context // of the calls, with the labels of the goroutines
-	waits  *histogram.Histogram
-	logger *slog.Logger
-	group  sync.WaitGroup
+	queue    *queue.Queue[reason]
+	handle   func(queue.Item[reason]) queue.Outcome
+	callsCtx context.Context // of the calls, with the labels of the goroutines
+	waits    *histogram.Histogram
+	logger   *slog.Logger
+	group    sync.WaitGroup
 
 	mu    sync.Mutex // guards the rest
 	begun bool       // start was called
@@ -57,8 +57,8 @@ func (w *workers) set(n int) {
 
 // work handles one key after the other.
 func (w *workers) work(n int) {
-	pprof.SetGoroutineLabels(w.calls)
-	var reasons []queue.Counted[why]
+	pprof.SetGoroutineLabels(w.callsCtx)
+	var reasons []queue.Counted[reason]
 	for {
 		item, ok := w.queue.Get(n, reasons[:0])
 		switch {
@@ -73,7 +73,7 @@ func (w *workers) work(n int) {
 }
 
 // step handles an item. If the function ends the goroutine, another one goes on in its place.
-func (w *workers) step(n int, item queue.Item[why]) {
+func (w *workers) step(n int, item queue.Item[reason]) {
 	outcome := queue.Outcome{Result: queue.Retry} // stays if the function ends the goroutine
 	returned := false
 	defer func() {
@@ -125,12 +125,12 @@ func (w *workers) stragglers() string {
 
 // hungFor returns the time for which no call has begun or ended because all workers are in one, if
 // a key waits, or if the workers hung at the last look: the keys that waited may have gone to
-// others. The calls are sorted, the longest first.
-func (w *workers) hungFor(stats queue.Stats, calls []queue.KeyStats, isHung bool) time.Duration {
+// others. The running calls are sorted, the longest first.
+func (w *workers) hungFor(stats queue.Stats, running []queue.KeyStats, isHung bool) time.Duration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if stats.Oldest == "" && !isHung || len(calls) == 0 || len(calls) < w.n {
+	if stats.Oldest == "" && !isHung || len(running) == 0 || len(running) < w.n {
 		return 0
 	}
-	return calls[len(calls)-1].For
+	return running[len(running)-1].For
 }

@@ -28,7 +28,8 @@ func (m *membership) observeConduct(l looked, leaves bool) {
 	}
 	before := m.conduct.State()
 	m.conduct = m.conduct.Next(l.now, f)
-	if state := m.conduct.State(); state != before && (state == handover.Leaving || state == handover.Gives) {
+	state := m.conduct.State()
+	if state != before && (state == handover.Leaving || state == handover.Gives) {
 		m.member.Hurry()
 	}
 	if !leaves {

@@ -54,7 +54,7 @@ func TestS1_MembersShareControllersWithoutSlots(t *testing.T) {
 		for len(w.led(a, c)) < 6 && time.Since(crashed) < time.Minute {
 			time.Sleep(100 * time.Millisecond)
 		}
-		w.wantBetween("the take-over", time.Since(crashed), duration*2/3, duration+2*time.Second)
+		w.wantBetween("the take-over", time.Since(crashed), duration*2/3, takeOverBound)
 		left := time.Now()
 		a.leave()
 		w.wantBetween("the leave", time.Since(left), 0, 2*time.Second)

@@ -44,7 +44,8 @@ func (c covers) share() float64 {
 func (c covers) counts() map[Cover]int {
 	nobody := c.nobody.Len() + len(c.unlisted)
 	return map[Cover]int{
-		Covered: c.all - nobody - c.notReady.Len() - c.late.Len(), Late: c.late.Len(), NotReady: c.notReady.Len(), Nobody: nobody,
+		Covered: c.all - nobody - c.notReady.Len() - c.late.Len(),
+		Late:    c.late.Len(), NotReady: c.notReady.Len(), Nobody: nobody,
 	}
 }
 
@@ -115,7 +116,8 @@ func (g *Group) noteCoverLocked(now time.Time) covers {
 	}
 	g.cover.isFull = uncovered.IsEmpty() && c.late.IsEmpty() && len(c.unlisted) == 0
 	note(&g.cover.uncovered[unlisted], len(c.unlisted) > 0, now)
-	if nobody := g.longerLocked(c.nobody, &g.cover.uncovered, g.tolerated(), now); nobody != "" || g.isLongUnlisted(now) {
+	nobody := g.longerLocked(c.nobody, &g.cover.uncovered, g.tolerated(), now)
+	if nobody != "" || g.isLongUnlisted(now) {
 		g.alertLocked(now, "slots or controllers are owned by nobody", nobody, c.unlisted)
 	}
 	if notReady := g.longerLocked(c.notReady, &g.cover.uncovered, g.tolerated(), now); notReady != "" {
@@ -124,12 +126,15 @@ func (g *Group) noteCoverLocked(now time.Time) covers {
 	late := g.longerLocked(c.late, &g.cover.late, mostLate, now)
 	if late != "" && now.Sub(g.cover.warning) >= time.Minute {
 		g.cover.warning = now
-		g.log.Warn("keys of slots or controllers wait for long", "slots", late, "for", longest(&g.cover.late, now))
+		g.log.Warn("keys of slots or controllers wait for long",
+			"slots", late, "for", longest(&g.cover.late, now))
 	}
 	return c
 }
 
-func note(since *time.Time, holds bool, now time.Time) { *since = handover.Since(*since, holds, now) }
+func note(since *time.Time, holds bool, now time.Time) {
+	*since = handover.Since(*since, holds, now)
+}
 
 func (g *Group) isLongUnlisted(now time.Time) bool {
 	since := g.cover.uncovered[unlisted]
@@ -137,7 +142,9 @@ func (g *Group) isLongUnlisted(now time.Time) bool {
 }
 
 // longerLocked returns the names of the entries for which something holds for longer than a time.
-func (g *Group) longerLocked(some Set, since *[slot.Entries + 1]time.Time, than time.Duration, now time.Time) string {
+func (g *Group) longerLocked(
+	some Set, since *[slot.Entries + 1]time.Time, than time.Duration, now time.Time,
+) string {
 	var long Set
 	for i := range some.Slots() {
 		if now.Sub(since[i]) > than {

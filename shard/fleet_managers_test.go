@@ -216,7 +216,7 @@ func TestS3_TheControllersOfACrashedMemberAreLedInTime(t *testing.T) {
 		crashed := time.Now()
 		f.server.Inject(apisim.Match{UserAgent: "a"}, apisim.Drop())
 		f.led(b, c)
-		f.wantBetween("the take-over", time.Since(crashed), duration*2/3, duration+2*time.Second)
+		f.wantBetween("the take-over", time.Since(crashed), duration*2/3, takeOverBound)
 		time.Sleep(time.Second)
 		f.wantBetween("the last first call", f.wantCalled(crashed.Add(-time.Second), "b", "c"), 0,
 			duration+4*time.Second)

@@ -212,9 +212,9 @@ func TestS3_TheKeysOfACrashedControllerAreCalledInTime(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 		}
 		f.served(b)
-		f.wantBetween("the take-over", time.Since(crashed), duration*2/3, duration+2*time.Second)
+		f.wantBetween("the take-over", time.Since(crashed), duration*2/3, takeOverBound)
 		time.Sleep(time.Second)
-		f.wantAllMoved(joined, crashed, "b", duration/2, duration+2*time.Second)
+		f.wantAllMoved(joined, crashed, "b", duration/2, takeOverBound)
 	})
 }
 

@@ -57,7 +57,7 @@ func TestS3_TheSlotsOfACrashedMemberAreTakenInTime(t *testing.T) {
 			if crashed == b {
 				left = []*process{c}
 			}
-			w.wantBetween("the take-over", w.covered(left...), duration*2/3, duration+2*time.Second)
+			w.wantBetween("the take-over", w.covered(left...), duration*2/3, takeOverBound)
 			for _, spans := range w.all() {
 				for _, s := range spans {
 					if s.begin.After(at) && s.versions != nil {
@@ -94,7 +94,7 @@ func TestS3_AMemberWithoutAnAnswerInheritsNothing(t *testing.T) {
 		crashed := time.Now()
 		a.crash()
 		w.covered(b)
-		w.wantBetween("the take-over", time.Since(crashed), duration/2, duration+2*time.Second)
+		w.wantBetween("the take-over", time.Since(crashed), duration/2, takeOverBound)
 	})
 }
 
@@ -105,7 +105,7 @@ func TestS3_APausedMemberCallsNothing(t *testing.T) {
 		a, b, c := w.three()
 		before := b.Health().Identity
 		pause := w.server.Inject(by("b", ""), apisim.Delay(time.Minute))
-		w.wantBetween("the take-over", w.covered(a, c), duration*2/3, duration+2*time.Second)
+		w.wantBetween("the take-over", w.covered(a, c), duration*2/3, takeOverBound)
 		w.wantServing("paused", 0, 0, b)
 		time.Sleep(30 * time.Second)
 		pause.Lift()
@@ -153,7 +153,7 @@ func TestS3_ClocksOfDifferentSpeed(t *testing.T) {
 			}
 		}
 		c.crash()
-		w.wantBetween("the take-over", w.covered(a, b), duration/2, duration+2*time.Second)
+		w.wantBetween("the take-over", w.covered(a, b), duration/2, takeOverBound)
 	})
 }
 
@@ -168,7 +168,7 @@ func TestS3_ADeletedLeaseEndsItsMemberAndIsHeldByOthers(t *testing.T) {
 		if b.serves() != 0 || !errors.Is(b.terms[0].Err(), lease.ErrDeleted) {
 			t.Errorf("b serves %d slots, its term is %v", b.serves(), b.terms[0].Err())
 		}
-		w.wantBetween("the take-over", w.covered(a, c), duration, duration+2*time.Second)
+		w.wantBetween("the take-over", w.covered(a, c), duration, takeOverBound)
 	})
 }
 
@@ -180,13 +180,13 @@ func TestS3_ABlockedMemberLosesItsLease(t *testing.T) {
 		at := time.Now()
 		b.set(func(p *process) { p.work.Blocked = blocked })
 		// Its term closes at 4/5 of the duration after the last renewal.
-		w.wantBetween("the take-over", w.covered(a, c), duration*4/5-5*time.Second, duration+2*time.Second)
+		w.wantBetween("the take-over", w.covered(a, c), duration*4/5-5*time.Second, takeOverBound)
 		w.wantServing("while it hangs", 0, 0, b)
 		b.set(recovers)
 		time.Sleep(7 * time.Minute) // a receiver that has crashed gets nothing for five minutes
 		w.covered(a, b, c)
 		w.wantServing("later", 76, 95, a, b, c)
-		w.wantBetween("the longest gap", w.longestGap(at), 0, duration+2*time.Second)
+		w.wantBetween("the longest gap", w.longestGap(at), 0, takeOverBound)
 	})
 }
 

@@ -88,13 +88,15 @@ var ErrStragglers = errors.New("calls of the membership still run")
 var (
 	errLeft       = errors.New("the member has left the group")
 	errMapDeleted = errors.New("the map of the group was deleted, replaced or restored")
-	errRestored   = errors.New("the versions of the server went back, as after the restoring of a backup")
+	errRestored   = errors.New("the versions of the server went back, as after the restoring of a " +
+		"backup")
 	// errMapRestored is the error of a map that has replaced a later one. Members that have not
 	// noticed it yet may call for entries that others own by it.
-	errMapRestored = errors.New("the map of the group is older than one that was seen before, as after " +
-		"the restoring of a backup: it is deleted, and made anew once all members have ended")
+	errMapRestored = errors.New("the map of the group is older than one that was seen before, as " +
+		"after the restoring of a backup: it is deleted, and made anew once all members have ended")
 	// errForeign is the error of a Lease of the group's name that is not its map.
-	errForeign = errors.New("the lease of the group's name is that of something else, such as an election")
+	errForeign = errors.New("the lease of the group's name is that of something else, such as an " +
+		"election")
 	// ErrLeaving is the cause with which the contexts of calls end at two thirds of the grace.
 	ErrLeaving = errors.New("the process leaves the group, and nobody could take this over in time")
 )

@@ -202,7 +202,9 @@ func (g *Group) Health() Health {
 }
 
 // memberHealthLocked describes the members that live, or own something, or have not been ended.
-func (g *Group) memberHealthLocked(peers map[handover.ID]handover.Peer, now time.Time) (all []MemberHealth) {
+func (g *Group) memberHealthLocked(
+	peers map[handover.ID]handover.Peer, now time.Time,
+) (all []MemberHealth) {
 	members := map[handover.ID]*MemberHealth{}
 	for i, e := range g.view.contents.Entries {
 		if e.Owner == "" || isVacant(g.view.contents, i) {
@@ -260,7 +262,8 @@ func (g *Group) Map() (all []Entry) {
 		}
 		entry := Entry{
 			Slot: i, Owner: string(e.Owner), Epoch: e.Epoch, Age: now.Sub(g.view.times[i].owner),
-			Weight: g.weightLocked(i, e), Next: string(e.Next), Ready: e.Ready, Cover: c.of(i), Reason: g.reasonLocked(i, e),
+			Weight: g.weightLocked(i, e), Next: string(e.Next), Ready: e.Ready,
+			Cover: c.of(i), Reason: g.reasonLocked(i, e),
 		}
 		if i >= Count {
 			entry.Controller = nameOf(g.view.contents, i)

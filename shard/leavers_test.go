@@ -118,7 +118,7 @@ func TestS4_CallsThatDoNotReturnAreAnErrorAndKeepTheLease(t *testing.T) {
 		if !errors.Is(err, ErrStragglers) || !isNamed || len(a.left) != 1 || !errors.Is(a.left[0], ErrStragglers) {
 			t.Errorf("the error is %v, a left with %v", err, a.left)
 		}
-		w.wantBetween("the next owner", w.covered(w.start("b", "1")), duration*2/3, duration+2*time.Second)
+		w.wantBetween("the next owner", w.covered(w.start("b", "1")), duration*2/3, takeOverBound)
 	})
 }
 

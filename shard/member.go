@@ -47,7 +47,7 @@ type membership struct {
 	lastPeers   map[handover.ID]handover.Peer
 	work        Work
 	workAt      time.Time
-	movingAt    time.Time // since when entries are served or shut, and not open or drained yet; zero: none is
+	movingAt    time.Time // since when an entry is served or shut, and not open or drained; or zero
 	warming
 	held      Set       // entries that the handler may have
 	leftAt    time.Time // the begin of an orderly end; zero before
@@ -71,7 +71,8 @@ type membership struct {
 
 func newMembership(g *Group, id handover.ID) *membership {
 	m := &membership{
-		group: g, id: id, member: handover.Member{Self: id}, soon: make(chan struct{}, 1), turned: g.now(),
+		group: g, id: id, member: handover.Member{Self: id},
+		soon: make(chan struct{}, 1), turned: g.now(),
 	}
 	m.said.state = handover.Starting
 	return m
@@ -156,8 +157,9 @@ func (m *membership) look() looked {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	l := looked{
-		now: g.now(), table: g.view.table, sequence: g.view.sequence, contents: g.view.contents, broken: g.view.broken,
-		named: g.view.named, isAhead: g.isMapAheadLocked(), changes: g.view.changes,
+		now: g.now(), table: g.view.table, sequence: g.view.sequence, contents: g.view.contents,
+		broken: g.view.broken, named: g.view.named, isAhead: g.isMapAheadLocked(),
+		changes: g.view.changes,
 		records: make(map[handover.ID]*handover.Record, len(g.view.members)),
 		first:   g.view.firstJoin, last: g.view.lastJoin, next: looks,
 	}
@@ -197,7 +199,8 @@ func (m *membership) see(l looked) {
 	}
 	m.seen = l.contents
 	for _, i := range lost {
-		m.term.End(fmt.Errorf("%w: %s was given to %s", lease.ErrLost, nameOf(m.seen, i), m.seen.Entries[i].Owner))
+		m.term.End(fmt.Errorf("%w: %s was given to %s",
+			lease.ErrLost, nameOf(m.seen, i), m.seen.Entries[i].Owner))
 	}
 	m.countMoves(before, l)
 	if uid := string(l.table.UID); m.mapUID != uid {
@@ -233,7 +236,8 @@ func (m *membership) countMoves(before []handover.Entry, l looked) {
 		case was.Owner == e.Owner:
 		case e.Owner == m.id:
 			g.moves.In++
-			if was.Owner != "" && l.peers[was.Owner].Standing == handover.Ended && l.peers[was.Owner].State != handover.Leaving {
+			last := l.peers[was.Owner]
+			if was.Owner != "" && last.Standing == handover.Ended && last.State != handover.Leaving {
 				g.moves.Crashes++
 			}
 		case was.Owner == m.id:
@@ -411,14 +415,16 @@ func (m *membership) publish() {
 	}
 	g.mu.Unlock()
 	hasOpened := !s.open.Minus(before.open).IsEmpty()
-	if before.state != s.state || before.refused != s.refused || before.mapUID != s.mapUID || hasOpened {
+	if before.state != s.state || before.refused != s.refused || before.mapUID != s.mapUID ||
+		hasOpened {
 		notify(m.soon) // the renewal says so, with the weights
 	}
 	if before.state != s.state || before.refused != s.refused || before.mapUID != s.mapUID {
 		notify(g.changed) // the plan looks at it, too
 	}
 	if before.state != s.state && before.mapUID != "" {
-		g.log.Info("this member says something else about itself", "state", s.state, "before", before.state)
+		g.log.Info("this member says something else about itself",
+			"state", s.state, "before", before.state)
 	}
 }
 
@@ -429,10 +435,11 @@ func (m *membership) standsStill(w Work) error {
 	m.mu.Unlock()
 	switch {
 	case w.Blocked != nil:
-		return fmt.Errorf("the work of this process stands still, and the Lease is left to others: %w", w.Blocked)
+		return fmt.Errorf("the work of this process stands still, and the Lease is left to others: %w",
+			w.Blocked)
 	case stood >= standsStill:
-		return fmt.Errorf("the loop of this member stands still for %v: a method of the handler does not return",
-			stood.Round(time.Second))
+		return fmt.Errorf("the loop of this member stands still for %v: "+
+			"a method of the handler does not return", stood.Round(time.Second))
 	}
 	return nil
 }

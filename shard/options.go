@@ -89,7 +89,8 @@ func (o Options) check() error {
 			253-2*maxName)
 	}
 	if o.Grace < 0 || o.Grace > longestTime {
-		return fmt.Errorf("shard: Options.Grace is %v: give a positive time of at most %v, or 0", o.Grace, longestTime)
+		return fmt.Errorf("shard: Options.Grace is %v: give a positive time of at most %v, or 0",
+			o.Grace, longestTime)
 	}
 	return o.times().Check("shard: Options")
 }

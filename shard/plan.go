@@ -54,7 +54,10 @@ func kinds(c handover.Map) (kinds [2][]int) {
 
 // tableOf returns the table of some entries, which have the numbers of their order in it.
 func (m *membership) tableOf(l looked, numbers []int) balance.Table {
-	t := balance.Table{Entries: make([]handover.Entry, 0, len(numbers)), Members: make([]balance.Member, 0, len(l.peers))}
+	t := balance.Table{
+		Entries: make([]handover.Entry, 0, len(numbers)),
+		Members: make([]balance.Member, 0, len(l.peers)),
+	}
 	for _, i := range numbers {
 		e := l.contents.Entries[i]
 		if e.Owner != "" {
@@ -75,7 +78,8 @@ func (m *membership) tableOf(l looked, numbers []int) balance.Table {
 			row.Lacks = len(r.Lacks)
 		} else {
 			for n, i := range numbers {
-				if name := nameOf(l.contents, i); !slices.Contains(r.Controllers, name) || slices.Contains(r.Lacks, name) {
+				name := nameOf(l.contents, i)
+				if !slices.Contains(r.Controllers, name) || slices.Contains(r.Lacks, name) {
 					row.Cannot.Add(n)
 				}
 			}
@@ -86,7 +90,9 @@ func (m *membership) tableOf(l looked, numbers []int) balance.Table {
 }
 
 // offeredBy returns the controllers that live members can lead, in order.
-func offeredBy(peers map[handover.ID]handover.Peer, records map[handover.ID]*handover.Record) []string {
+func offeredBy(
+	peers map[handover.ID]handover.Peer, records map[handover.ID]*handover.Record,
+) []string {
 	names := map[string]bool{}
 	for id, p := range peers {
 		if p.Standing == handover.Live && p.Joined {

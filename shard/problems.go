@@ -29,7 +29,9 @@ const (
 // for a while.
 func (g *Group) problemsLocked() (problems, remarks []string) {
 	problems = []string{}
-	add := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	add := func(format string, args ...any) {
+		problems = append(problems, fmt.Sprintf(format, args...))
+	}
 	now := g.now()
 	peers := g.peersLocked(now)
 	live := liveOf(peers)
@@ -45,7 +47,8 @@ func (g *Group) problemsLocked() (problems, remarks []string) {
 	for _, id := range live {
 		s := g.view.members[id]
 		switch {
-		case g.view.table != nil && !peers[id].Joined && time.Since(s.lease.CreationTimestamp.Time) >= hangs:
+		case g.view.table != nil && !peers[id].Joined &&
+			time.Since(s.lease.CreationTimestamp.Time) >= hangs:
 			add("The member %s renews its Lease, and has not joined: it cannot list or read the map.", id)
 		case peers[id].Refused:
 			add("The server refuses the writes of the map by %s.", id)
@@ -59,8 +62,8 @@ func (g *Group) problemsLocked() (problems, remarks []string) {
 	if err := g.mapErrorLocked(); err != nil {
 		add("%s. No member acts on it.", capital(err.Error()))
 	} else if g.view.table == nil {
-		add("There is no map, so that no slot has an owner. Members make one once they have joined, and all " +
-			"Leases that name an old one are released, or have run out.")
+		add("There is no map, so that no slot has an owner. Members make one once they have joined, " +
+			"and all Leases that name an old one are released, or have run out.")
 	} else {
 		c := g.coversLocked(now)
 		problems = append(problems, g.coverProblemsLocked(c, now)...)
@@ -70,8 +73,9 @@ func (g *Group) problemsLocked() (problems, remarks []string) {
 		}
 	}
 	if generations, age := g.generationsLocked(live); len(generations) > 1 {
-		text := fmt.Sprintf("Members of %d generations live, the newest member for %v, and what members leave goes to "+
-			"other generations than theirs: %s.", len(generations), age.Round(time.Second), strings.Join(generations, "; "))
+		text := fmt.Sprintf("Members of %d generations live, the newest member for %v, and what members "+
+			"leave goes to other generations than theirs: %s.",
+			len(generations), age.Round(time.Second), strings.Join(generations, "; "))
 		if age < stalled {
 			remarks = append(remarks, text)
 		} else {
@@ -137,7 +141,9 @@ func (g *Group) coverProblemsLocked(c covers, now time.Time) (problems []string)
 		one, several string
 		why          func(owner handover.ID, reason string) string
 	}{
-		{c.nobody, "has nobody", "have nobody", func(owner handover.ID, _ string) string { return g.whyNobodyLocked(owner, now) }},
+		{c.nobody, "has nobody", "have nobody", func(owner handover.ID, _ string) string {
+			return g.whyNobodyLocked(owner, now)
+		}},
 		{c.notReady, "is not ready", "are not ready", func(owner handover.ID, reason string) string {
 			if reason == "" {
 				reason = "its caches are being filled"
@@ -145,7 +151,8 @@ func (g *Group) coverProblemsLocked(c covers, now time.Time) (problems []string)
 			return fmt.Sprintf(" at %s: %s.", owner, reason)
 		}},
 		{c.late, "is late", "are late", func(owner handover.ID, _ string) string {
-			return fmt.Sprintf(" at %s: a key has waited for more than a minute. Nothing moves because of it.", owner)
+			return fmt.Sprintf(" at %s: a key has waited for more than a minute. "+
+				"Nothing moves because of it.", owner)
 		}},
 	} {
 		owned := byOwner(kind.entries)

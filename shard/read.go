@@ -83,8 +83,8 @@ func Read(ctx context.Context, config *rest.Config, namespace, name string) (Rep
 	}
 	r := g.report()
 	if unread != nil {
-		r.Remarks = append(r.Remarks, fmt.Sprintf("It is not known whether something else has a Lease of the group's "+
-			"name: %v.", unread))
+		r.Remarks = append(r.Remarks, fmt.Sprintf("It is not known whether something else has a Lease "+
+			"of the group's name: %v.", unread))
 	}
 	return r, nil
 }

@@ -64,8 +64,8 @@ func readRecord(l *coordinationv1.Lease) handover.Record {
 func (m *membership) record(w Work) handover.Record {
 	g := m.group
 	r := handover.Record{
-		Name: string(m.id), Generation: g.o.Generation, Controllers: slices.Clone(w.Controllers), Lacks: w.Lacks,
-		Weights: map[int]uint32{}, Reasons: map[string][]int{},
+		Name: string(m.id), Generation: g.o.Generation, Controllers: slices.Clone(w.Controllers),
+		Lacks: w.Lacks, Weights: map[int]uint32{}, Reasons: map[string][]int{},
 	}
 	g.mu.Lock()
 	said, before := m.said, g.observedLocked(m.id).Record

@@ -84,7 +84,7 @@ func TestS4_AContainerOfTheOlderVersionRestarts(t *testing.T) {
 		replaced = append(replaced, w.rollout(all[1:], "2", true, 20*time.Second)...)
 		w.wantMoved("with a crash", began, Count+Count/4, 2)
 		w.wantMost("with a crash", began, Count/4+1)
-		w.wantBetween("the longest gap", w.longestGap(began), 0, duration+2*time.Second)
+		w.wantBetween("the longest gap", w.longestGap(began), 0, takeOverBound)
 		w.wantStill(replaced)
 	})
 }

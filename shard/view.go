@@ -51,7 +51,7 @@ type view struct {
 	times    [slot.Entries]entryTimes
 	broken   error // why the map cannot be read
 
-	foreign      *coordinationv1.Lease // a Lease of the group's name that is no map, as of an election; or nil
+	foreign      *coordinationv1.Lease // a Lease of the group's name that is no map; nil without one
 	foreignSince time.Time             // when it has changed last
 
 	firstJoin, lastJoin time.Time // the first and the last of those that come together
@@ -164,7 +164,8 @@ func (g *Group) hear(l *coordinationv1.Lease, deleted bool) {
 // isMapAheadLocked reports whether the map is later than the Leases of other members in the view.
 func (g *Group) isMapAheadLocked() bool {
 	table, followed := g.view.table, g.view.followed
-	return table != nil && followed != table.ResourceVersion && lease.IsOlder(followed, table.ResourceVersion)
+	return table != nil && followed != table.ResourceVersion &&
+		lease.IsOlder(followed, table.ResourceVersion)
 }
 
 // observe puts the Lease of an event, or of the answer to a write, into the view.
@@ -210,8 +211,8 @@ func (g *Group) putLocked(o lease.Observation) {
 	}
 	g.observeOwnLocked(handover.ID(name), s)
 	// A renewal that says nothing new is no reason to act: the loop looks at the times by itself.
-	if s.text != before.text || s.Exists != before.Exists || s.Held != before.Held || s.Ended != before.Ended ||
-		before.Standing(now) != handover.Live {
+	if s.text != before.text || s.Exists != before.Exists || s.Held != before.Held ||
+		s.Ended != before.Ended || before.Standing(now) != handover.Live {
 		g.view.changes++
 		notify(g.changed)
 	}
@@ -332,8 +333,8 @@ func (g *Group) isJoinedLocked(s *observed) bool {
 // mapErrorLocked returns why there is no map that members act on; nil if there is one, or none yet.
 func (g *Group) mapErrorLocked() error {
 	if f := g.view.foreign; f != nil && g.isForeign(f) {
-		return fmt.Errorf("%w, held by %s: the group begins once that one is released or runs out; or give "+
-			"the group another Name", errForeign, lease.HolderOf(f))
+		return fmt.Errorf("%w, held by %s: the group begins once that one is released or runs out; or "+
+			"give the group another Name", errForeign, lease.HolderOf(f))
 	}
 	return g.view.broken
 }
@@ -343,7 +344,8 @@ func (g *Group) peersLocked(now time.Time) map[handover.ID]handover.Peer {
 	peers := make(map[handover.ID]handover.Peer, len(g.view.members))
 	for id, s := range g.view.members {
 		p := handover.Peer{
-			Standing: s.Standing(now), State: s.Record.State, Refused: s.Record.Refused, Joined: g.isJoinedLocked(s),
+			Standing: s.Standing(now), State: s.Record.State, Refused: s.Record.Refused,
+			Joined: g.isJoinedLocked(s),
 		}
 		if s.lease != nil {
 			p.Created = s.lease.CreationTimestamp.Time

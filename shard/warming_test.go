@@ -23,7 +23,7 @@ func TestS3_ASlotThatCannotBeFilledHoldsUpNoOther(t *testing.T) {
 				delete(all, p)
 			}
 		}
-		time.Sleep(duration + 2*time.Second + 10*time.Second)
+		time.Sleep(takeOverBound + 10*time.Second)
 		n := 0
 		for p := range all {
 			n += p.serves()

@@ -136,7 +136,9 @@ func (m *membership) endOther(l looked) *write {
 		if id == m.id || !s.MayEnd(l.now, turn) || l.now.Sub(s.tried) < g.times.Renew {
 			continue
 		}
-		return &write{ends: true, send: g.trying(s, func(ctx context.Context) error { return g.end(ctx, id) })}
+		return &write{ends: true, send: g.trying(s, func(ctx context.Context) error {
+			return g.end(ctx, id)
+		})}
 	}
 	return nil
 }
@@ -205,10 +207,14 @@ func (m *membership) createMap(l looked) *write {
 	g.mu.Lock()
 	foreign, since, err := g.view.foreign, g.view.foreignSince, g.mapErrorLocked()
 	g.mu.Unlock()
-	made := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: g.o.Namespace, Name: g.o.Name}}
+	made := &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: g.o.Namespace, Name: g.o.Name},
+	}
 	if foreign != nil {
 		if err != nil && l.now.Sub(since) < lengthOf(foreign, g.o.Duration) {
-			return &write{send: func(ctx context.Context) error { return cmp.Or(g.read(ctx, g.o.Name), err) }}
+			return &write{send: func(ctx context.Context) error {
+				return cmp.Or(g.read(ctx, g.o.Name), err)
+			}}
 		}
 		made = foreign.DeepCopy()
 		made.Spec = coordinationv1.LeaseSpec{} // its holder is gone, or it has lost the map
@@ -225,7 +231,9 @@ func (m *membership) createMap(l looked) *write {
 	if err != nil { // an election that has had the Lease leaves the map: its epochs go on
 		c = handover.Map{Entries: make([]handover.Entry, slot.Count)}
 	}
-	return &write{ofMap: true, send: func(ctx context.Context) error { return m.writeMap(ctx, made, c) }}
+	return &write{ofMap: true, send: func(ctx context.Context) error {
+		return m.writeMap(ctx, made, c)
+	}}
 }
 
 // turnToMake returns the time for which this member waits so that others make the map first.
@@ -247,7 +255,8 @@ func (m *membership) changeMap(l looked) *write {
 		return nil
 	}
 	v := handover.View{
-		Peers: l.peers, Planner: handover.Planner(l.peers), Moves: m.moves, Weight: l.weight, Tidy: m.isUntidy(l.now),
+		Peers: l.peers, Planner: handover.Planner(l.peers), Moves: m.moves, Weight: l.weight,
+		Tidy: m.isUntidy(l.now),
 	}
 	isPlanner := v.Planner == m.id
 	v.Renew = probes || isPlanner && l.now.Sub(m.group.observedMapAt()) >= renewsMap
@@ -268,7 +277,9 @@ func (m *membership) changeMap(l looked) *write {
 		return nil
 	}
 	table := l.table.DeepCopy()
-	return &write{ofMap: true, send: func(ctx context.Context) error { return m.writeMap(ctx, table, next) }}
+	return &write{ofMap: true, send: func(ctx context.Context) error {
+		return m.writeMap(ctx, table, next)
+	}}
 }
 
 // isUntidy reports whether the map has had versions of entries that this member has opened for a

@@ -40,8 +40,8 @@ type Informer struct {
 	Removed context.Context
 	remove  context.CancelFunc
 	// resolved is the informer's resource. It is set in the first run, when the server has answered.
-	// The server is asked again when the informer has listed more often than listed: a definition may
-	// have come back otherwise. asking is true meanwhile.
+	// The server is asked again when the informer has listed more often than listed: the definition of
+	// its type may be another one. asking is true meanwhile.
 	resolved atomic.Pointer[source.Resource]
 	listed   atomic.Uint64
 	asking   atomic.Bool
@@ -219,8 +219,8 @@ func (f *Informer) IsMissing(namespace string) bool {
 	return !f.Optional && f.Handle.HasSynced() && f.Lacks(namespace)
 }
 
-// IsSilent reports whether a namespace has received nothing for longer than d, 0 being no limit. Of
-// an optional type that the server does not serve there is nothing to receive.
+// IsSilent reports whether a namespace has received nothing for longer than d, 0 being no limit. An
+// informer of an optional type that the server does not serve is not silent.
 func (f *Informer) IsSilent(namespace string, d time.Duration) bool {
 	if d == 0 {
 		return false

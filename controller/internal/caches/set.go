@@ -80,14 +80,14 @@ func (s *Set) NameOf(number uint32) string {
 // "" if other keys may need them. If the primary is watched in that namespace by itself, or if both
 // hold only the namespaces of some slots, the objects belong to the keys there.
 func (s *Set) NeededBy(f *Informer, namespace string) string {
-	if f.IsDivided() || f.Number == 0 || slices.Contains(s.Primary().Namespaces(), namespace) {
+	if f.HoldsSlots() || f.Number == 0 || slices.Contains(s.Primary().Namespaces(), namespace) {
 		return namespace
 	}
 	return ""
 }
 
-// IsDivided reports whether the informer holds only the namespaces of some slots.
-func (f *Informer) IsDivided() bool {
+// HoldsSlots reports whether the informer holds only the namespaces of some slots.
+func (f *Informer) HoldsSlots() bool {
 	return f.Slots() != nil && f.Slots().Key() == slot.Namespace
 }
 

@@ -43,7 +43,7 @@ type entry struct {
 	parked   map[string]struct{} // the keys parked because it is shut, or until their writes show
 
 	// Calls and their writes outlive runs and owners.
-	calls      map[*Call]struct{} // that run
+	running    map[*Call]struct{} // the calls that run
 	unanswered []unanswered
 }
 
@@ -84,25 +84,38 @@ type States struct {
 // Divided is in place of the entry of all keys if the keys are divided into slots.
 const Divided = -1
 
+// IsDivided reports whether the keys are divided into slots.
+func (s *States) IsDivided() bool { return s.Whole == Divided }
+
 // All returns the entries of the controller.
 func (s *States) All() slot.Set {
-	if s.Whole != Divided {
-		return slot.Of(s.Whole)
+	if s.IsDivided() {
+		return slot.All()
 	}
-	return slot.All()
+	return slot.Of(s.Whole)
+}
+
+// Owned returns those of some entries that the controller may serve.
+func (s *States) Owned(all []slot.Owned) (owned []slot.Owned) {
+	for _, o := range all {
+		if s.All().Has(o.Number) {
+			owned = append(owned, o)
+		}
+	}
+	return owned
 }
 
 // Of returns the entry of an object with a UID and a namespace.
 func (s *States) Of(uid types.UID, namespace string) int {
-	if s.Whole != Divided {
-		return s.Whole
+	if s.IsDivided() {
+		return s.By.Of(string(uid), namespace)
 	}
-	return s.By.Of(string(uid), namespace)
+	return s.Whole
 }
 
 // OfNamespace returns the entries that may have keys of a namespace, "" being all.
 func (s *States) OfNamespace(namespace string) (entries slot.Set) {
-	if namespace == "" || s.Whole != Divided || s.By == slot.UID {
+	if namespace == "" || !s.IsDivided() || s.By == slot.UID {
 		return s.All()
 	}
 	return slot.Of(s.By.Of("", namespace))
@@ -127,7 +140,7 @@ func (e *entry) unpark() (parked []string) {
 func (s *States) Drop(some slot.Set) (parked []string) {
 	s.each(some, func(_ int, e *entry) {
 		parked = append(parked, e.unpark()...)
-		*e = entry{calls: e.calls, unanswered: e.unanswered}
+		*e = entry{running: e.running, unanswered: e.unanswered}
 	})
 	return parked
 }
@@ -224,10 +237,10 @@ func (s *States) Begin(key string, c *Call) (begun, parked bool) {
 	case e.shut:
 		e.park(key)
 		return false, true
-	case e.calls == nil:
-		e.calls = map[*Call]struct{}{}
+	case e.running == nil:
+		e.running = map[*Call]struct{}{}
 	}
-	e.calls[c] = struct{}{}
+	e.running[c] = struct{}{}
 	return true, false
 }
 
@@ -256,14 +269,14 @@ func (e *entry) prune(now time.Time) {
 func (s *States) End(c *Call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.of[c.Entry].calls, c)
+	delete(s.of[c.Entry].running, c)
 	c.Abort(nil)
 }
 
 // Abort ends the contexts of the calls of entries.
 func (s *States) Abort(some slot.Set, cause error) {
 	s.each(some, func(_ int, e *entry) {
-		for c := range e.calls {
+		for c := range e.running {
 			c.Abort(cause)
 		}
 	})
@@ -281,8 +294,8 @@ func (s *States) Calls(n int) (c slot.Calls, shut bool) {
 			c.Oldest = at
 		}
 	}
-	for running := range e.calls {
-		since(running.Began)
+	for call := range e.running {
+		since(call.Began)
 	}
 	c.Opened, c.Known = e.called, c.Running == 0 && !e.unknown
 	for _, w := range e.unanswered {

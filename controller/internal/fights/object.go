@@ -61,7 +61,9 @@ func (r *repeat) add(at time.Time) {
 func (o *object) attribute(began time.Time) {
 	for len(o.states) > 0 {
 		st := o.states[0]
-		i := slices.IndexFunc(o.own, func(w ownWrite) bool { return st.IsBy(w.Version, string(w.UID), w.Gone) })
+		i := slices.IndexFunc(o.own, func(w ownWrite) bool {
+			return st.IsBy(w.Version, string(w.UID), w.Gone)
+		})
 		switch {
 		case i >= 0:
 			o.changed(st, o.own[i].loops)

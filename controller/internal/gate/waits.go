@@ -41,7 +41,7 @@ func (u Behind) HoldsUp() bool { return !u.IsAbsent(u.namespace) && !u.isOver() 
 // key may have written to a secondary. They do not wait for a namespace of others that cannot be
 // read.
 func (g *Gate) HeldUpBy(u Behind) string {
-	if u.Number > 0 && !u.IsDivided() && !u.IsCutOff(u.namespace) {
+	if u.Number > 0 && !u.HoldsSlots() && !u.IsCutOff(u.namespace) {
 		return ""
 	}
 	return g.Informers.NeededBy(u.Informer, u.namespace)

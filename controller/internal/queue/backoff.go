@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// backOff holds a failed key back for the delay of its failures, and at least for Least, or for After.
+// backOff holds a failed key back for the delay of its failures, and at least for Least, or for
+// After.
 func (s *schedule[R]) backOff(now int64, i uint32, o Outcome) {
 	e := s.entries.at(i)
 	e.failures.add(1)

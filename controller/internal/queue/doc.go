@@ -17,8 +17,8 @@
 // # Algorithm
 //
 //  1. A flow is the keys that share a namespace. The flows that have a queued key take turns. A
-//     flow that holds all workers but one has no turn, unless it is alone: no other flow has a queued
-//     key, or has started one within a minute.
+//     flow that holds all workers but one has no turn, unless it is alone: no other flow has a
+//     queued key, or has started one within a minute.
 //  2. Within a flow, the next key is the one with the earliest sum of the time at which it was
 //     queued and a step for each band below Changes. So a key rises one band per step.
 //  3. An Add for a queued key adds its reason, and moves the key to a more urgent band if its

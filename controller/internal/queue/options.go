@@ -31,8 +31,9 @@ type Options[R comparable] struct {
 	// Metrics makes the metrics of workqueue, under Name. Nil is no metrics.
 	Metrics workqueue.MetricsProvider
 	Name    string
-	// Panicked is called with the panic of the Limiter or of Metrics, and the key that it was for. Then
-	// there are the delays above, and no metrics. It must not use the queue. Nil lets the panic go on.
+	// Panicked is called with the panic of the Limiter or of Metrics, and the key that it was for.
+	// Then there are the delays above, and no metrics. It must not use the queue. Nil lets the panic
+	// go on.
 	Panicked func(option, key string, value any)
 }
 

@@ -21,7 +21,10 @@ type Queue[R comparable] struct {
 // New returns an empty queue. It starts no goroutine.
 func New[R comparable](o Options[R]) *Queue[R] {
 	o = o.withDefaults()
-	q := &Queue[R]{epoch: time.Now(), s: newSchedule(o), metrics: newMetrics(o.Metrics, o.Name, o.panicsOf("Metrics"))}
+	q := &Queue[R]{
+		epoch: time.Now(), s: newSchedule(o),
+		metrics: newMetrics(o.Metrics, o.Name, o.panicsOf("Metrics")),
+	}
 	q.free = sync.NewCond(&q.mu)
 	return q
 }

@@ -26,10 +26,11 @@ type schedule[R comparable] struct {
 	timers  timers
 	lists   [BackingOff + 1]list // the entries in a state, except for Idle and Queued
 	queued  [bands]int
-	changed map[uint32]int64 // the time of the first change, of each running entry with the mark changed
+	changed map[uint32]int64 // the time of the first change of each running entry marked changed
 	// promoted has the time at which an entry was queued that has changed its band since.
 	promoted map[uint32]int64
-	least    map[uint32]int64 // the end of the wait that no change shortens, of entries that back off
+	// least has the end of the wait that no change shortens, of entries that back off.
+	least map[uint32]int64
 }
 
 func newSchedule[R comparable](o Options[R]) *schedule[R] {
@@ -71,8 +72,8 @@ func (s *schedule[R]) add(now int64, key string, a Ask[R]) {
 	}
 }
 
-// requeue requests a run of a key now, which replaces the one that its last result has requested. It
-// ends the wait of a failed key, except for the part that the outcome has named.
+// requeue requests a run of a key now, which replaces the one that its last result has requested.
+// It ends the wait of a failed key, except for the part that the outcome has named.
 func (s *schedule[R]) requeue(now int64, key string) {
 	i := s.entry(key)
 	e := s.entries.at(i)
@@ -201,8 +202,8 @@ func (s *schedule[R]) aloneAt(f *flow) int64 {
 	return after(other.at, alone)
 }
 
-// settle puts a flow that has changed into the ring, or takes it out, and those that may be alone now, or
-// not any more.
+// settle puts a flow that has changed into the ring, or takes it out, and does so with those that
+// may be alone now, or not any more.
 func (s *schedule[R]) settle(now int64, f *flow) {
 	if len(s.full) == 0 || len(s.full) == 1 && s.full[0] == f {
 		s.place(now, f)
@@ -242,13 +243,17 @@ func (s *schedule[R]) place(now int64, f *flow) {
 	}
 }
 
-// due returns the time at which a timer ends, or a flow that waits for a worker is alone; false without one.
+// due returns the first time at which a timer ends, or a flow that waits for a worker is alone. ok
+// is false without one.
 func (s *schedule[R]) due() (at int64, ok bool) {
 	if ok = len(s.timers.heap) > 0; ok {
 		at = s.timers.heap[0].due
 	}
 	for _, f := range s.full {
-		if from := s.aloneAt(f); s.waiting == 1 && f.running < s.workers && !s.ready.contains(f) && (!ok || from < at) {
+		if s.waiting != 1 || f.running >= s.workers || s.ready.contains(f) {
+			continue
+		}
+		if from := s.aloneAt(f); !ok || from < at {
 			at, ok = from, true
 		}
 	}

@@ -30,8 +30,14 @@ type goFile struct {
 	ast  *ast.File
 }
 
-// goFiles parses the imports and the comments of every Go file.
+// goFiles parses every Go file of this module.
 func goFiles(t *testing.T) []goFile {
+	t.Helper()
+	return parseFiles(t, walk)
+}
+
+// parseFiles parses every Go file that walk, or walkModules, visits.
+func parseFiles(t *testing.T, walk func(*testing.T, string, func(string))) []goFile {
 	t.Helper()
 	var files []goFile
 	fset := token.NewFileSet()
@@ -64,13 +70,26 @@ func isIgnored(file *ast.File) bool {
 // go command ignores too.
 func walk(t *testing.T, extension string, f func(name string)) {
 	t.Helper()
+	walkExcept(t, isModule, extension, f)
+}
+
+// walkModules is walk for this module and for those beside it.
+func walkModules(t *testing.T, extension string, f func(name string)) {
+	t.Helper()
+	walkExcept(t, func(string) bool { return false }, extension, f)
+}
+
+func walkExcept(
+	t *testing.T, skips func(dir string) bool, extension string, f func(name string),
+) {
+	t.Helper()
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
 		case entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || strings.HasPrefix(entry.Name(), "_") || entry.Name() == "testdata"):
 			return filepath.SkipDir
-		case entry.IsDir() && name != "." && isModule(name):
+		case entry.IsDir() && name != "." && skips(name):
 			return filepath.SkipDir
 		case !entry.IsDir() && strings.HasSuffix(name, extension):
 			f(filepath.ToSlash(name))

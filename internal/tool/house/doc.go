@@ -8,6 +8,7 @@
 //	                       in the code and their tests
 //	docs_test.go           links, the Go code in README.md and docs, the index of
 //	                       docs, and the reasons for dependencies
+//	tests_test.go          the tests that comments, pages and the Makefile name
 //	licences_test.go       the licences of dependencies
 //
 // They run in the root of the repository and use the go command. `make docs` runs

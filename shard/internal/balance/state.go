@@ -191,7 +191,9 @@ func (s *State) rebalance(b *board, now time.Time) {
 		return
 	}
 	off := func(since time.Time) bool { return !since.IsZero() && now.Sub(since) >= patience }
-	isOff := slices.ContainsFunc(b.members, func(m *member) bool { return off(m.over) || off(m.under) })
+	isOff := slices.ContainsFunc(b.members, func(m *member) bool {
+		return off(m.over) || off(m.under)
+	})
 	if !isOff || now.Sub(s.ended) < pause {
 		return
 	}

@@ -65,7 +65,7 @@ type Facts struct {
 type Conduct struct {
 	state    State
 	began    time.Time
-	unable   time.Time   // since when the member lacks more than another, or cannot fill; zero: it does not
+	unable   time.Time   // since when the member lacks more than another, or cannot fill; or zero
 	able     time.Time   // since when a member that gives could do its work; zero: it cannot
 	gaves    []time.Time // the times within an hour at which it began to give
 	declined int         // the lists in a row that have failed
@@ -187,8 +187,8 @@ func (r Refusals) Probes(now time.Time) bool {
 }
 
 // ErrRefused is the end of a member whose writes of the map are refused.
-var ErrRefused = errors.New("the server refuses this member's writes of the map, or does not answer them, and " +
-	"accepts those of others, or this member waits for one: it joins anew")
+var ErrRefused = errors.New("the server refuses this member's writes of the map, or does not " +
+	"answer them, and accepts those of others, or this member waits for one: it joins anew")
 
 // End returns ErrRefused if the member has to end: it has drained an entry, for which nobody calls,
 // or it owns some and others can write: its last refusal came after a write of another one was

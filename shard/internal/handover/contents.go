@@ -90,8 +90,8 @@ const (
 )
 
 // ErrFormat is the error of a map of another version of this package.
-var ErrFormat = errors.New("the map of the group has a format that this version does not know: use a " +
-	"version of tidings that knows it, or delete the map's Lease once all members have ended")
+var ErrFormat = errors.New("the map of the group has a format that this version does not know: " +
+	"use a version of tidings that knows it, or delete the map's Lease once all members have ended")
 
 // Encode returns the text of a map: its format, a space, and JSON as base64 of gzip, as Helm stores
 // its releases. To read it: cut -d' ' -f2 | base64 -d | gunzip.
@@ -153,7 +153,8 @@ func (m Map) document() (d document, members []ID) {
 func Decode(text string) (m Map, err error) {
 	version, rest, _ := strings.Cut(text, " ")
 	if version != format {
-		return m, fmt.Errorf("%w: it has format %.20q, and this version knows %q", ErrFormat, version, format)
+		return m, fmt.Errorf("%w: it has format %.20q, and this version knows %q",
+			ErrFormat, version, format)
 	}
 	var d document
 	packed, err := gzip.NewReader(base64.NewDecoder(base64.StdEncoding, strings.NewReader(rest)))
@@ -189,7 +190,9 @@ func (d document) contents(members numbers) (m Map, err error) {
 		if !ok1 || !ok2 || d.Left[i] > Reached {
 			return m, fmt.Errorf("its entry %d is wrong", i)
 		}
-		m.Entries[i] = Entry{Owner: owner, Epoch: d.Epochs[i], Next: next, Left: d.Left[i], Weight: d.Weights[i]}
+		m.Entries[i] = Entry{
+			Owner: owner, Epoch: d.Epochs[i], Next: next, Left: d.Left[i], Weight: d.Weights[i],
+		}
 		if d.Left[i] == Known {
 			m.Entries[i].Versions = map[string]string{}
 		}

@@ -40,7 +40,9 @@ type Entry struct {
 
 // to returns the entry with another owner.
 func (e Entry) to(owner ID, left Left, versions map[string]string) Entry {
-	return Entry{Owner: owner, Epoch: e.Epoch + 1, Left: left, Versions: maps.Clone(versions), Weight: e.Weight}
+	return Entry{
+		Owner: owner, Epoch: e.Epoch + 1, Left: left, Versions: maps.Clone(versions), Weight: e.Weight,
+	}
 }
 
 // still returns the entry without a next owner.

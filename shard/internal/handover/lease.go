@@ -18,8 +18,8 @@ type Sight struct {
 	Record Record
 }
 
-// Standing returns the standing of the member. A Lease that is gone counts as held, as its member may
-// not know yet.
+// Standing returns the standing of the member. A Lease that is gone counts as held, as its member
+// may not know yet.
 func (s Sight) Standing(now time.Time) Standing {
 	switch {
 	case s.Ended:
@@ -34,7 +34,8 @@ func (s Sight) Standing(now time.Time) Standing {
 func (s Sight) Expired(now time.Time) time.Duration { return now.Sub(s.Since) - s.Length }
 
 // MayEnd reports whether another member may end the member: by a swap of its Lease at the seen
-// version, or by a read that finds none. turn is the result of Turn: members act one after the other.
+// version, or by a read that finds none. turn is the result of Turn: members act one after the
+// other.
 func (s Sight) MayEnd(now time.Time, turn time.Duration) bool {
 	return !s.Ended && s.Expired(now) >= turn
 }
