@@ -34,7 +34,8 @@ func For[T Object](f *Factory, s Selection) (*Informer[T], error) {
 	}
 	resource := resourceOf(gvk)
 	newObject := func() T { return reflect.New(t.Elem()).Interface().(T) }
-	informer, err := ask(f, t.String(), resource, s, func(o source.RESTOptions) source.Source[T] {
+	as := form{typ: t}
+	informer, err := ask(f, as, resource, s, func(o source.RESTOptions) source.Source[T] {
 		return source.NewTyped(f.client, resource, newObject, o)
 	})
 	if err != nil {
@@ -85,7 +86,7 @@ func askByResource[T Object](
 	if known, ok := builtin.ForGVR(gvr); ok {
 		resource.Kind, resource.Scope = known.Kind, scopeFrom(known.Namespaced)
 	}
-	informer, err := ask(f, verb, resource, s, func(o source.RESTOptions) source.Source[T] {
+	informer, err := ask(f, form{verb: verb}, resource, s, func(o source.RESTOptions) source.Source[T] {
 		return open(f.client, resource, o)
 	})
 	if err != nil {
@@ -94,10 +95,27 @@ func askByResource[T Object](
 	return informer, nil
 }
 
-// ask returns a handle to the informer of a resource in one form: that of a Go
-// type, or one of Dynamic and Metadata.
+// A form is how informers hold the objects of a resource.
+type form struct {
+	verb string       // the function that asked, "" for For
+	typ  reflect.Type // of the objects, nil for Dynamic and Metadata
+	of   reflect.Type // of a view, the API type
+}
+
+// String returns the words before the resource in the name of an informer.
+func (f form) String() string {
+	switch {
+	case f.verb == "":
+		return ""
+	case f.typ == nil:
+		return f.verb + " "
+	}
+	return fmt.Sprintf("%s[%v] ", f.verb, f.typ.Elem())
+}
+
+// ask returns a handle to the informer of a resource in one form.
 func ask[T Object](
-	f *Factory, form string, resource source.Resource, s Selection,
+	f *Factory, as form, resource source.Resource, s Selection,
 	open func(source.RESTOptions) source.Source[T],
 ) (*Informer[T], error) {
 	checked, err := s.check(resource.Scope, f.o.Namespaces)
@@ -112,7 +130,7 @@ func ask[T Object](
 		return nil, err
 	}
 	key := shareKey{
-		form: form, resource: resource, selection: checked.String(), transform: s.Transform,
+		form: as, resource: resource, selection: checked.String(), transform: s.Transform,
 		slots: s.Slots,
 	}
 	transport := f.o.Transport
@@ -123,7 +141,7 @@ func ask[T Object](
 	}
 	shared, err := f.acquire(key, func(moved func(string)) (managed, error) {
 		o := collectionOptions[T]{
-			form: form, name: informerName(form, resource, checked), selection: checked,
+			form: as, name: informerName(as, resource, checked), selection: checked,
 			resource: resource, client: f.client,
 			source: func(namespace string) source.Source[T] {
 				return open(source.RESTOptions{
@@ -149,11 +167,8 @@ func ask[T Object](
 }
 
 // informerName returns the name of an informer, such as pods.v1 [in default, labels app=web].
-func informerName(form string, resource source.Resource, s selection) string {
-	name := resource.String()
-	if form == "Dynamic" || form == "Metadata" {
-		name = form + " " + name
-	}
+func informerName(as form, resource source.Resource, s selection) string {
+	name := as.String() + resource.String()
 	if text := s.String(); text != "" {
 		name += " [" + text + "]"
 	}

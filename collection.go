@@ -32,7 +32,7 @@ type collection[T Object] struct {
 
 // collectionOptions configure a collection.
 type collectionOptions[T Object] struct {
-	form      string          // of a factory, as in shareKey
+	form      form            // of a factory, as in shareKey
 	name      string          // at first: namespaces change it
 	resource  source.Resource // as far as it is known
 	client    *source.Client  // the factory's; nil without one

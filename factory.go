@@ -97,7 +97,7 @@ type Factory struct {
 
 // shareKey has the properties by which informers are shared.
 type shareKey struct {
-	form      string // the Go type, or how the object is held
+	form      form
 	resource  source.Resource
 	selection string
 	transform *Transform

@@ -116,13 +116,17 @@ func (d *typedDecoder[T]) without(paths []string) error {
 	return err
 }
 
+// metadataForm are the media type parameters that ask for metadata alone, of an object or of a list.
+const metadataForm = ";as=%s;g=meta.k8s.io;v=v1"
+
+func newMetadata() *metav1.PartialObjectMetadata { return new(metav1.PartialObjectMetadata) }
+
 // newMetadataDecoder returns a decoder of the metadata of a resource. The objects get the kind of
 // the resource; they get none with noKind.
 func newMetadataDecoder(table *Table, sharing Sharing, of Resource,
 	noKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
 	gvk := metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
-	make := func() *metav1.PartialObjectMetadata { return new(metav1.PartialObjectMetadata) }
-	d := newTypedDecoder(gvk, make, table, sharing)
+	d := newTypedDecoder(gvk, newMetadata, table, sharing)
 	switch {
 	case noKind:
 	case of.Kind != "":
@@ -130,7 +134,7 @@ func newMetadataDecoder(table *Table, sharing Sharing, of Resource,
 	default:
 		d.setKind(gvk)
 	}
-	d.as = ";as=%s;g=meta.k8s.io;v=v1"
+	d.as = metadataForm
 	return d
 }
 
@@ -173,10 +177,14 @@ func (d *typedDecoder[T]) json(data []byte, list schema.GroupVersionKind) (T, er
 	d.inJSON.Add(1)
 	obj := d.make()
 	shared, err := d.structs.Unmarshal(data, obj)
+	if wrong, ok := d.wrongKind(err); ok {
+		return obj, wrong
+	}
 	if err != nil {
 		return obj, fmt.Errorf("%w %s in JSON: %w", ErrMalformed, d.gvk.Kind, undecodableField(err, data, obj))
 	}
-	if got := kindOf(obj); got.Kind != "" && got != d.gvk {
+	if got := kindOf(obj); got.Kind != "" && (got.GroupVersion() != d.gvk.GroupVersion() ||
+		got.Kind != d.gvk.Kind && d.gvk.Kind != "") {
 		return obj, WrongKind(got, d.gvk)
 	}
 	if list.Empty() || d.kind.Load() != nil {
@@ -195,7 +203,7 @@ func (d *typedDecoder[T]) protobuf(message []byte) (T, error) {
 	if !d.isProtobuf {
 		return obj, errNotAskedFor
 	}
-	if err := d.shared.Unmarshal(message, any(obj).(dedup.Message)); err != nil {
+	if err := d.shared.Unmarshal(message, obj); err != nil {
 		return obj, fmt.Errorf("%w %s in protobuf: %w", ErrMalformed, d.gvk.Kind, err)
 	}
 	d.giveKind(obj)

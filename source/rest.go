@@ -68,12 +68,10 @@ type RESTOptions struct {
 
 // REST is a [Source] that sends its own requests and decodes the answers.
 type REST[T Object] struct {
-	client  *Client
-	decoder decoder[T]
-	options RESTOptions
-	// bookmarks decodes the bookmarks where fields are left out, which may include those
-	// with the meaning of a bookmark; otherwise it is nil.
-	bookmarks decoder[T]
+	client    *Client
+	decoder   decoder[T]
+	options   RESTOptions
+	bookmarks decoder[*metav1.PartialObjectMetadata]
 	invalid   error // says which of RESTOptions cannot be used, or nil
 	// objectSize is the least memory of an object of a page, in bytes.
 	objectSize int64
@@ -179,8 +177,8 @@ func newREST[T Object](c *Client, resource Resource, o RESTOptions,
 		asked: resource, resource: resource, lock: make(chan struct{}, 1),
 		objectSize: int64(unsafe.Sizeof(Item[T]{})),
 	}
+	s.bookmarks = newTypedDecoder(s.decoder.wants(), newMetadata, table, ShareNothing)
 	if len(o.Drop) > 0 {
-		s.bookmarks = newDecoder(o, table)
 		if err := s.decoder.without(o.Drop); err != nil {
 			s.invalid = fmt.Errorf("RESTOptions.Drop: %w", err)
 		}

@@ -31,8 +31,8 @@ type TableStats = dedup.TableStats
 // SharerStats count the objects that were searched for common parts after decoding.
 type SharerStats = dedup.SharerStats
 
-// DecodingStats count the objects that a [REST] source has decoded since it was made,
-// bookmarks included.
+// DecodingStats count the objects that a [REST] source has decoded since it was made, without
+// bookmarks.
 type DecodingStats struct {
 	// Shared objects were decoded with their parts shared, as Transport.Sharing says. Healthy
 	// is all objects.
@@ -66,11 +66,7 @@ func (s *DecodingStats) Add(other DecodingStats) {
 
 // DecodingStats returns the counts of the source. It may be called at any time.
 func (s *REST[T]) DecodingStats() DecodingStats {
-	stats := s.decoder.stats()
-	if s.bookmarks != nil {
-		stats.Add(s.bookmarks.stats())
-	}
-	return stats
+	return s.decoder.stats()
 }
 
 // NewSharer returns a sharer for objects of a resource that something has changed since the

@@ -246,7 +246,7 @@ func FuzzEnvelope(f *testing.F) {
 			form:    tape.Protobuf, apiVersion: "v1", kind: "Pod",
 		}
 		for range 3 { // until everything is shared
-			got, gotErr := stream.decodeObject(stream.decoder, bytes.Clone(data))
+			got, gotErr := decodeObject(stream, stream.decoder, bytes.Clone(data))
 			want, gvk, wantErr := reference.Decode(data, nil, nil)
 			if _, wrong := errors.AsType[*WrongObjectError](gotErr); wrong {
 				if wantErr == nil && *gvk == corev1.SchemeGroupVersion.WithKind("Pod") {

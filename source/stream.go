@@ -17,7 +17,7 @@ import (
 // restStream is a running watch.
 type restStream[T Object] struct {
 	decoder   decoder[T]
-	bookmarks decoder[T] // nil for the one above
+	bookmarks decoder[*metav1.PartialObjectMetadata]
 	request   request
 	form      tape.Form // of the frames
 	// apiVersion and kind are those that the decoder wants, in their form on the wire.
@@ -211,19 +211,13 @@ func (s *restStream[T]) decode(frame []byte) (Event[T], error) {
 		}
 		return event, UnknownEvent(string(name))
 	}
-	decoder := s.decoder
-	if event.Type == Bookmark && s.bookmarks != nil {
-		decoder = s.bookmarks
-	}
-	if event.Type != Bookmark {
-		if event.Version, event.Unselected = s.unselected(object); event.Unselected {
-			return event, nil
-		}
-	}
-	obj, err := s.decodeObject(decoder, object)
 	if event.Type == Bookmark {
-		return bookmark(obj, err)
+		return bookmark[T](decodeObject(s, s.bookmarks, object))
 	}
+	if event.Version, event.Unselected = s.unselected(object); event.Unselected {
+		return event, nil
+	}
+	obj, err := decodeObject(s, s.decoder, object)
 	if err != nil {
 		if encoded, ok := s.encodedObject(object); ok {
 			object = encoded
@@ -248,11 +242,12 @@ func (s *restStream[T]) open(frame []byte) (name, object []byte, err error) {
 	return []byte(event.Type), event.Object, nil
 }
 
-func (s *restStream[T]) decodeObject(d decoder[T], data []byte) (T, error) {
+// decodeObject decodes an object of a frame, of which U has what is read.
+func decodeObject[T, U Object](s *restStream[T], d decoder[U], data []byte) (U, error) {
 	if s.form != tape.Protobuf {
 		return d.json(data, schema.GroupVersionKind{})
 	}
-	var none T
+	var none U
 	e, err := openEnvelope(data)
 	if err != nil {
 		return none, err
@@ -274,8 +269,8 @@ func (s *restStream[T]) decodeError(object []byte) error {
 	return Bound(&apierrors.StatusError{ErrStatus: status})
 }
 
-// bookmark makes an event from the object of a bookmark, or from the error of its decoder.
-func bookmark[T Object](obj T, err error) (Event[T], error) {
+// bookmark makes an event from the metadata of a bookmark, or from the error of its decoder.
+func bookmark[T Object](obj *metav1.PartialObjectMetadata, err error) (Event[T], error) {
 	event := Event[T]{Type: Bookmark}
 	if _, wrong := errors.AsType[*WrongObjectError](err); wrong {
 		return event, fmt.Errorf("%w bookmark: %w", ErrMalformed, err)
@@ -284,8 +279,7 @@ func bookmark[T Object](obj T, err error) (Event[T], error) {
 		return event, err
 	}
 	event.Version = obj.GetResourceVersion()
-	annotated, ok := any(obj).(interface{ GetAnnotations() map[string]string })
-	if ok && annotated.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+	if obj.Annotations[metav1.InitialEventsAnnotationKey] == "true" {
 		event.Type = InitialEventsEnd
 	}
 	return event, nil

@@ -1,0 +1,127 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tidings-go/tidings/internal/decode/dedup"
+	"github.com/tidings-go/tidings/internal/decode/fieldpath"
+)
+
+// NewView returns a source of views of the objects of resource: of values of the Go type that make
+// returns, which declares the fields that are read. whole is an object of the API type, for example
+// new(corev1.Pod), or nil if there is no Go type; then the objects come in JSON, and what the view
+// declares is not checked. [CheckView] says whether the type is a view; if it is not, every List and
+// Watch fails with its error. RESTOptions.Drop is an error.
+//
+// A view with metadata alone asks the server for that alone.
+func NewView[T Object](
+	c *Client, resource Resource, make func() T, whole runtime.Object, o RESTOptions,
+) *REST[T] {
+	t := reflect.TypeOf(make())
+	err := CheckView(t, whole)
+	if err == nil && len(o.Drop) > 0 {
+		err = errors.New("RESTOptions.Drop is set: a view has what it declares, remove Drop")
+	}
+	gvk, as := resource.groupVersionKind(), ""
+	if err == nil && hasMetadataAlone(t) {
+		whole, as = new(metav1.PartialObjectMetadata), metadataForm
+		gvk = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+	}
+	s := newREST(c, resource, o, func(o RESTOptions, table *Table) decoder[T] {
+		d := &typedDecoder[T]{gvk: gvk, make: make, as: as}
+		if err == nil {
+			err = d.readViews(whole, table, o.Sharing)
+		}
+		return d
+	})
+	if err != nil {
+		s.invalid = err
+		return s
+	}
+	s.identifiable, s.identifiableInJSON = s.decoder.(*typedDecoder[T]).isProtobuf, true
+	s.objectSize += int64(t.Elem().Size())
+	return s
+}
+
+// readViews makes a new decoder one of views.
+func (d *typedDecoder[T]) readViews(whole runtime.Object, table *Table, sharing Sharing) error {
+	view := d.make()
+	if sharing == ShareAll {
+		d.sharer = dedup.NewSharer(table, dedup.SharerOptions{NoSecrets: true})
+	}
+	var err error
+	if whole == nil {
+		d.structs, err = dedup.NewStructDecoder(table, d.gvk, view, sharing).Unchecked()
+		return err
+	}
+	if d.structs, err = dedup.NewStructDecoder(table, d.gvk, whole, sharing).View(view); err != nil {
+		return err
+	}
+	var message dedup.Message
+	if message, d.isProtobuf = whole.(dedup.Message); d.isProtobuf && identifiable(reflect.TypeOf(whole)) {
+		d.shared, err = dedup.NewDecoder(table, message, sharing).View(view)
+	} else {
+		d.isProtobuf = false
+	}
+	return err
+}
+
+// CheckView returns an error if a Go type is no view of an API type, of which whole is an object, or
+// nil if there is no Go type of it. The error names the path of the field, both types and the remedy.
+//
+// A view is a pointer to a struct whose fields are tagged with names of the API, and have the type
+// that the API has there, a struct with fewer fields in its place, or a string for a named string.
+// Its metadata has the fields of tidings.Meta.
+func CheckView(view reflect.Type, whole runtime.Object) error {
+	var api reflect.Type
+	if whole != nil {
+		api = reflect.TypeOf(whole)
+	}
+	if err := fieldpath.CheckView(view, api); err != nil {
+		return err
+	}
+	for _, f := range fieldpath.Fields(view.Elem()) {
+		if f.Name != "metadata" {
+			continue
+		}
+		if missing := missingMetadata(f.Type); missing != "" {
+			return fmt.Errorf("%q: %v has no field %q, which informers need: embed tidings.Meta, "+
+				"or a struct that embeds it with the tag `json:\",inline\"`", f.Name, f.Type, missing)
+		}
+	}
+	return nil
+}
+
+// missingMetadata returns a field of metadata that informers need and a type does not have.
+func missingMetadata(t reflect.Type) string {
+	if t.Kind() != reflect.Struct {
+		return "name"
+	}
+	fields := fieldpath.Fields(t)
+	for _, name := range []string{
+		"name", "namespace", "uid", "resourceVersion", "generation", "deletionTimestamp", "labels",
+		"ownerReferences", "finalizers",
+	} {
+		if !slices.ContainsFunc(fields, func(f fieldpath.Field) bool { return f.Name == name }) {
+			return name
+		}
+	}
+	return ""
+}
+
+func hasMetadataAlone(view reflect.Type) bool { return len(fieldpath.Fields(view.Elem())) == 1 }
+
+// wrongKind returns the error of an object of another kind, if that is what err says.
+func (d *typedDecoder[T]) wrongKind(err error) (wrong error, ok bool) {
+	kind, ok := errors.AsType[*dedup.KindError](err)
+	if !ok {
+		return nil, false
+	}
+	return WrongKind(kind.Got, d.gvk), true
+}
