@@ -182,6 +182,7 @@ var notTried = map[string]string{
 	"debug.ControllerRow":                         "figures",
 	"debug.GroupFigures":                          "figures",
 	"debug.HandlerRow":                            "figures",
+	"tidings.Meta":                                "a figure of the server's",
 	"debug.InformerFigures":                       "figures",
 	"debug.InformerRow":                           "figures",
 	"debug.Process":                               "figures",

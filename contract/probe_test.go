@@ -135,16 +135,37 @@ func (p typedProbe[T]) add() error {
 func (p typedProbe[T]) meddle(handler string) {
 	if handler == "" {
 		for _, obj := range p.i.Lister().All() {
-			any(obj).(metav1.Object).SetAnnotations(map[string]string{"mine": "now"})
+			write(obj)
 		}
 		return
 	}
 	_, err := p.i.AddHandler(tidings.HandlerFunc[T](func(e tidings.Event[T]) {
-		any(e.New).(metav1.Object).SetAnnotations(map[string]string{"mine": "now"})
+		write(e.New)
 	}), tidings.HandlerOptions{Name: handler})
 	if err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// write writes to a shared object.
+func write(object any) {
+	switch object := object.(type) {
+	case *configMapView:
+		object.Annotations = map[string]string{"mine": "now"}
+	case metav1.Object:
+		object.SetAnnotations(map[string]string{"mine": "now"})
+	}
+}
+
+// configMapView is a view of config maps, with more metadata than each view has.
+type configMapView struct {
+	ViewMeta `json:"metadata"`
+	Data     map[string]string `json:"data"`
+}
+
+type ViewMeta struct {
+	tidings.Meta `json:",inline"`
+	Annotations  map[string]string `json:"annotations"`
 }
 
 // askFor is a kind of informer.
@@ -161,6 +182,14 @@ var kinds = map[string]askFor{
 	},
 	"metadata": func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
 		i, err := tidings.Metadata(f, configMaps, s)
+		return newProbe(t, i, err)
+	},
+	"view": func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
+		i, err := tidings.View[*configMapView, *corev1.ConfigMap](f, s)
+		return newProbe(t, i, err)
+	},
+	"unchecked view": func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
+		i, err := tidings.UncheckedView[*configMapView](f, corev1.SchemeGroupVersion.WithKind("ConfigMap"), s)
 		return newProbe(t, i, err)
 	},
 }

@@ -12,11 +12,19 @@ func nativeKinds() []Kind {
 	var streamed, paged tidings.FactoryOptions
 	typed, dynamic, metadata := tidings.For[*corev1.ConfigMap], byResource(tidings.Dynamic),
 		byResource(tidings.Metadata)
+	view := tidings.View[*configMapView, *corev1.ConfigMap]
+	unchecked := func(
+		f *tidings.Factory, s tidings.Selection,
+	) (*tidings.Informer[*configMapView], error) {
+		return tidings.UncheckedView[*configMapView](f, corev1.SchemeGroupVersion.WithKind("ConfigMap"), s)
+	}
 	paged.Transport = tidings.Transport{NoStreamedLists: true, PageSize: 3}
 	return []Kind{
 		{Name: "typed", Namespaces: 1, New: newNative(streamed, typed)},
 		{Name: "dynamic", Namespaces: 1, New: newNative(streamed, dynamic)},
 		{Name: "metadata", Namespaces: 1, New: newNative(streamed, metadata)},
+		{Name: "view", Namespaces: 1, New: newNative(streamed, view)},
+		{Name: "unchecked view in pages", Namespaces: 1, New: newNative(paged, unchecked)},
 		{Name: "typed in pages", Namespaces: 1, New: newNative(paged, typed)},
 		{Name: "dynamic everywhere", New: newNative(streamed, dynamic)},
 		{Name: "typed in several namespaces", Namespaces: 2, New: newNative(streamed, typed)},
@@ -25,6 +33,12 @@ func nativeKinds() []Kind {
 			New: newNative(paged, metadata),
 		},
 	}
+}
+
+// configMapView is a view of config maps.
+type configMapView struct {
+	tidings.Meta `json:"metadata"`
+	Data         map[string]string `json:"data"`
 }
 
 // byResource returns the function that asks for an informer of the config maps.

@@ -101,6 +101,27 @@ func newDynamic(
 	return tidings.Dynamic(f, widgets, s)
 }
 
+// mapView and widgetView are views with a field that no object of the simulation has.
+type mapView struct {
+	tidings.Meta `json:"metadata"`
+	Data         map[string]string `json:"data"`
+}
+
+type widgetView struct {
+	tidings.Meta `json:"metadata"`
+	Spec         struct {
+		Size int `json:"size"`
+	} `json:"spec"`
+}
+
+func newView(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*mapView], error) {
+	return tidings.View[*mapView, *corev1.ConfigMap](f, s)
+}
+
+func newUncheckedView(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*widgetView], error) {
+	return tidings.UncheckedView[*widgetView](f, widgets.GroupVersion().WithKind("Widget"), s)
+}
+
 func newMetadata(
 	f *tidings.Factory, s tidings.Selection,
 ) (*tidings.Informer[*metav1.PartialObjectMetadata], error) {

@@ -99,7 +99,11 @@ func (i informer) state() map[string]string {
 
 // stateOf returns the state of an object, also of one without its version.
 func stateOf(obj tidings.Object) string {
-	if version, ok := obj.(metav1.Object).GetAnnotations()[strippedVersion]; ok {
+	whole, ok := obj.(metav1.Object)
+	if !ok {
+		return follow.StateOf(obj) // a view, which keeps its version
+	}
+	if version, ok := whole.GetAnnotations()[strippedVersion]; ok {
 		return follow.Label(follow.StateOf(obj)) + "@" + version + "#" + string(obj.GetUID())
 	}
 	return follow.StateOf(obj)

@@ -103,15 +103,16 @@ func refusable(n string) bool { return strings.HasSuffix(n, "3") }
 // transform returns the transform of a subject.
 func transform[T any](s *subject) func(T) (T, error) {
 	return func(obj T) (made T, err error) {
-		m := any(obj).(metav1.Object)
+		m := any(obj).(tidings.Object)
 		if s.refuses && refusable(m.GetLabels()["n"]) {
 			return made, errUserCode
 		}
 		switch s.code.fail(keyOf(m)) {
 		case "":
 			if s.strips {
-				m.SetAnnotations(map[string]string{strippedVersion: m.GetResourceVersion()})
-				m.SetResourceVersion("")
+				whole := m.(metav1.Object)
+				whole.SetAnnotations(map[string]string{strippedVersion: m.GetResourceVersion()})
+				whole.SetResourceVersion("")
 			}
 			return obj, nil
 		case "panic":
