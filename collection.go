@@ -33,6 +33,7 @@ type collection[T Object] struct {
 // collectionOptions configure a collection.
 type collectionOptions[T Object] struct {
 	form      form            // of a factory, as in shareKey
+	declares  []string        // as in Health
 	name      string          // at first: namespaces change it
 	resource  source.Resource // as far as it is known
 	client    *source.Client  // the factory's; nil without one
@@ -55,7 +56,7 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 	logger, life := o.logger, new(*engine.Lifecycle) // and no option: handlers keep log in memory
 	c := &collection[T]{o: o, log: func() *slog.Logger { return logger.With("informer", (*life).Name()) }}
 	options := engine.Options[T]{
-		Name: o.name, Describe: describe[T],
+		Name: o.name, Declares: o.declares, Describe: describe[T],
 		Indexes:    make(map[any]store.IndexFunc[T], len(o.indexes)),
 		Namespaces: o.selection.namespaces, NamespacesByDefault: o.selection.byDefault,
 		Scope: o.resource.Scope, Slots: o.selection.slots,

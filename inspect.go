@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/internal/see/inspect"
@@ -59,6 +60,12 @@ func (i *Informer[T]) Inspect() (inspect.Informer, error) {
 
 // inspection is an inspect.Informer.
 type inspection[T Object] struct{ *collection[T] }
+
+func (i inspection[T]) IsWhole() bool {
+	var none T
+	_, isMetadata := any(none).(*metav1.PartialObjectMetadata)
+	return i.o.declares == nil && !isMetadata
+}
 
 func (i inspection[T]) Server() string {
 	if i.o.client == nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/see/gather"
 	"github.com/tidings-go/tidings/internal/see/inspect"
+	"github.com/tidings-go/tidings/source"
 )
 
 // KeyFigures is the JSON form of the page of a key.
@@ -40,8 +41,11 @@ type Cached struct {
 	UID      string `json:"uid"`
 	Version  string `json:"version"`
 	// Generation counts the changes of the specification; 0 for types that have none.
-	Generation int64     `json:"generation,omitzero"`
-	Created    time.Time `json:"created"`
+	Generation int64 `json:"generation,omitzero"`
+	// Created is missing if the object is a view that does not declare it.
+	Created time.Time `json:"created,omitzero"`
+	// Declares are the paths of the fields that it has, if it is a view; nil for a whole object.
+	Declares []string `json:"declares,omitempty"`
 	// Deleted is the time at which the deletion began of an object with finalizers, and Finalizers
 	// are those that it waits for.
 	Deleted    time.Time `json:"deleted,omitzero"`
@@ -137,12 +141,16 @@ func (h *Handler) keyPage(r *http.Request) (any, error) {
 
 func (h *Handler) cached(name string, view inspect.View, obj any, field string) Cached {
 	c := Cached{Informer: name, Type: fmt.Sprintf("%T", obj)}
-	of, ok := obj.(metav1.Object)
+	of, ok := obj.(source.Object)
 	if !ok {
 		return c
 	}
+	c.Declares = view.Health().Declares
 	c.UID, c.Version = string(of.GetUID()), of.GetResourceVersion()
-	c.Generation, c.Created = of.GetGeneration(), of.GetCreationTimestamp().Time
+	c.Generation = of.GetGeneration()
+	if dated, ok := of.(interface{ GetCreationTimestamp() metav1.Time }); ok {
+		c.Created = dated.GetCreationTimestamp().Time
+	}
 	if at := of.GetDeletionTimestamp(); at != nil {
 		c.Deleted = at.Time
 	}
@@ -157,7 +165,9 @@ func (h *Handler) cached(name string, view inspect.View, obj any, field string) 
 		}
 		c.Owners = append(c.Owners, Owner{ref.Kind, key, ref.Controller != nil && *ref.Controller})
 	}
-	c.Managers = managers(of, field)
+	if managed, ok := of.(managedObject); ok {
+		c.Managers = managers(managed, field)
+	}
 	c.Fields, c.Found = fieldWriters(c.Managers)
 	if h.o.Bodies {
 		c.Body = body(obj)

@@ -48,9 +48,14 @@ func fieldWriters(all []Manager) (fields []FieldWriter, found int) {
 	return fields, found
 }
 
+// managedObject is an object that has managed fields; a view has none.
+type managedObject interface {
+	GetManagedFields() []metav1.ManagedFieldsEntry
+}
+
 // managers returns the writers of an object, the last one first, with those of their fields that
 // contain a text. Managers without such a field are left out.
-func managers(obj metav1.Object, field string) []Manager {
+func managers(obj managedObject, field string) []Manager {
 	var all []Manager
 	for _, entry := range obj.GetManagedFields() {
 		m := Manager{

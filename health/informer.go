@@ -35,6 +35,9 @@ type Informer struct {
 	Decoding source.DecodingStats
 	// Published is the name of a drop-in informer in client-go's metrics; zero without one.
 	Published Published
+	// Declares are the paths of the fields that the objects have, if they are a view, where
+	// "metadata" are those of each view; nil for whole objects.
+	Declares []string
 	// Fallback says why an informer of clientgo or ctrlruntime does less than it otherwise would:
 	// it reads through the methods of the program's client, or reads do not wait for writes. "" is
 	// healthy.

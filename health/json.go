@@ -62,6 +62,7 @@ type informerForm struct {
 	LastIndexError string           `json:"lastIndexError,omitzero"`
 	Decoding       decodingForm     `json:"decoding,omitzero"`
 	Published      Published        `json:"published,omitzero"`
+	Declares       []string         `json:"declares,omitempty"`
 	Fallback       string           `json:"fallback,omitzero"`
 	Namespaces     map[string]Watch `json:"namespaces,omitempty"`
 	Handlers       []Handler        `json:"handlers,omitempty"`
@@ -72,7 +73,7 @@ func (i Informer) MarshalJSON() ([]byte, error) {
 	return json.Marshal(informerForm{
 		i.Name, formOf(i.Watch), i.Synced, i.Version, i.Objects, i.Queued, i.Batches, i.Stale,
 		i.IndexErrors, text(i.LastIndexError), decodingFormOf(i.Decoding), i.Published,
-		i.Fallback, i.Namespaces, i.Handlers,
+		i.Declares, i.Fallback, i.Namespaces, i.Handlers,
 	})
 }
 
@@ -84,8 +85,8 @@ func (i *Informer) UnmarshalJSON(data []byte) error {
 	}
 	*i = Informer{
 		f.Name, f.watch(), f.Synced, f.Version, f.Objects, f.Queued, f.Batches, f.Stale,
-		f.IndexErrors, errorOf(f.LastIndexError), f.Decoding.stats(), f.Published, f.Fallback,
-		f.Namespaces, f.Handlers,
+		f.IndexErrors, errorOf(f.LastIndexError), f.Decoding.stats(), f.Published, f.Declares,
+		f.Fallback, f.Namespaces, f.Handlers,
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -98,16 +99,29 @@ func CheckView(view reflect.Type, whole runtime.Object) error {
 	return nil
 }
 
+// DeclaredFields returns the paths of the fields that a view declares. "metadata" stands for those that
+// each view has.
+func DeclaredFields(view reflect.Type) []string {
+	return append([]string{"metadata"}, slices.DeleteFunc(fieldpath.Declared(view), func(path string) bool {
+		rest, ok := strings.CutPrefix(path, "metadata.")
+		name, _, _ := strings.Cut(rest, ".")
+		return ok && slices.Contains(metaFields, name)
+	})...)
+}
+
+// metaFields are the fields of metadata that informers need.
+var metaFields = []string{
+	"name", "namespace", "uid", "resourceVersion", "generation", "deletionTimestamp", "labels",
+	"ownerReferences", "finalizers",
+}
+
 // missingMetadata returns a field of metadata that informers need and a type does not have.
 func missingMetadata(t reflect.Type) string {
 	if t.Kind() != reflect.Struct {
 		return "name"
 	}
 	fields := fieldpath.Fields(t)
-	for _, name := range []string{
-		"name", "namespace", "uid", "resourceVersion", "generation", "deletionTimestamp", "labels",
-		"ownerReferences", "finalizers",
-	} {
+	for _, name := range metaFields {
 		if !slices.ContainsFunc(fields, func(f fieldpath.Field) bool { return f.Name == name }) {
 			return name
 		}

@@ -11,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	applymetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
+
+	"github.com/tidings-go/tidings"
 )
 
 // Applier applies configurations. It is a typed client of one resource and namespace,
@@ -105,9 +107,9 @@ func isZero(tree any) bool {
 }
 
 // ControllerRef returns the owner reference that makes an object of a kind the controller of
-// another one. The kind is a parameter, as cached objects lack it.
+// another one, and may be a view. The kind is a parameter, as cached objects lack it.
 func ControllerRef(
-	owner metav1.Object, kind schema.GroupVersionKind,
+	owner tidings.Object, kind schema.GroupVersionKind,
 ) *applymetav1.OwnerReferenceApplyConfiguration {
 	return applymetav1.OwnerReference().
 		WithAPIVersion(kind.GroupVersion().String()).WithKind(kind.Kind).

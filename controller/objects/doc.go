@@ -15,7 +15,9 @@
 //  3. Finalizers and status are written with the version of the cached object. If the server has
 //     a later one, it answers with a conflict, for which apierrors.IsConflict is true. Return the
 //     error: the controller calls again when its cache has caught up.
-//  4. Server-side apply has no version. It takes over fields that other managers own.
+//  4. An object may be a view, but for [UpdateStatus] and [Apply], which write whole objects: then
+//     the status is written with [PatchStatus], and the client is one of the whole type.
+//  5. Server-side apply has no version. It takes over fields that other managers own.
 //
 // Conditions need no function here: call meta.SetStatusCondition in the function that is given to
 // [UpdateStatus].

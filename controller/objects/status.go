@@ -6,6 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/tidings-go/tidings"
 )
 
 // Object is an object as clients write it: a whole one, of an API type or a map.
@@ -31,4 +33,13 @@ func UpdateStatus[T Object](
 		return object, nil
 	}
 	return client.UpdateStatus(ctx, changed, metav1.UpdateOptions{})
+}
+
+// PatchStatus merges fields into the status of an object, which may be a view, and returns the
+// server's answer. status is a struct or a map with the fields to write; nil removes a field, and a
+// list replaces the one that is there. It always sends: call it if the cached status is another.
+func PatchStatus[T any](
+	ctx context.Context, client Patcher[T], object tidings.Object, status any,
+) (T, error) {
+	return patchState(ctx, client, object, map[string]any{"status": status}, "status")
 }

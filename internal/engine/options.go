@@ -17,6 +17,8 @@ import (
 type Options[T any] struct {
 	// Name names the collection in errors, logs and health. Lifecycle.Rename changes it.
 	Name string
+	// Declares are the paths of the fields of a view, for health; nil for whole objects.
+	Declares []string
 	// Describe returns the version and UID of a cached object, "" where it has none.
 	Describe func(T) (version, uid string)
 	// Compare orders versions; nil means delta.CompareDecimal.

@@ -56,14 +56,19 @@ func (s *Set) Remove(informer any) (removed []*Informer) {
 	return removed
 }
 
-// Of returns the first informer of a group and resource, nil without one.
-func (s *Set) Of(r schema.GroupResource) *Informer {
+// Of returns the first informer of a group and resource that has whole objects, or else the first
+// one; nil without one.
+func (s *Set) Of(r schema.GroupResource) (first *Informer) {
 	for _, f := range s.All() {
-		if f.IsOf(r) {
+		switch {
+		case !f.IsOf(r):
+		case f.IsWhole():
 			return f
+		case first == nil:
+			first = f
 		}
 	}
-	return nil
+	return first
 }
 
 // NameOf returns the name of the informer with a number, "" if it was removed.

@@ -207,6 +207,23 @@ func checkTags(view reflect.Type, path string) error {
 	return nil
 }
 
+// Declared returns the paths of the fields that a view declares, in their order: those at which it
+// ends, as a struct of the API does, or a map.
+func Declared(view reflect.Type) []string { return declared(nil, view, "") }
+
+func declared(paths []string, t reflect.Type, path string) []string {
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || path != "" && encodesItself(t) != "" {
+		return append(paths, path)
+	}
+	for _, f := range Fields(t) {
+		paths = declared(paths, f.Type, strings.TrimPrefix(path+"."+f.Name, "."))
+	}
+	return paths
+}
+
 // hasOwnForm reports whether values of an API type are not encoded as their Go type says: a time
 // or a quantity, for example.
 func hasOwnForm(t reflect.Type) bool {

@@ -16,6 +16,9 @@ type Informer interface {
 	View
 	// Name returns its name in errors, logs and health.
 	Name() string
+	// IsWhole reports whether its objects have all fields but those that its selection leaves out:
+	// they are neither a view nor metadata.
+	IsWhole() bool
 	// Server returns the address of the API server, "" without a factory.
 	Server() string
 	// Resolve returns the resource that it holds, and asks the server for the parts that are not

@@ -225,7 +225,14 @@ func (s *sheet) cached(c debug.Cached) {
 	if c.Generation > 0 {
 		text += fmt.Sprintf("; generation %d", c.Generation)
 	}
-	s.link(informerLink(c.Informer), "%s; created%s", text, s.ago(" ", c.Created))
+	created := "; creation not declared"
+	if !c.Created.IsZero() {
+		created = "; created" + s.ago(" ", c.Created)
+	}
+	s.link(informerLink(c.Informer), "%s%s", text, created)
+	if len(c.Declares) > 0 {
+		s.add("view of %s", strings.Join(c.Declares, ", "))
+	}
 	if !c.Deleted.IsZero() {
 		s.add("deletion began%s; finalizers: %s", s.ago(" ", c.Deleted), strings.Join(c.Finalizers, ", "))
 	}
