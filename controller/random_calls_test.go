@@ -57,11 +57,11 @@ func newSubject(w *randomWorld, name string) *subject {
 	s := &subject{randomWorld: w, running: map[string]bool{}, lives: map[string]types.UID{},
 		wrote: map[string][]wrote{}, last: map[string]view{}, asked: map[string]time.Time{}}
 	s.hasNodes.Store(true)
-	s.byNode = controller.Maps[*corev1.ConfigMap](w.nodes, func(node *corev1.Node) iter.Seq[string] {
+	s.byNode = controller.Maps[*corev1.ConfigMap](w.nodes, func(node *nodeView) iter.Seq[string] {
 		if w.chance(40) && !w.quiet.Load() {
 			panic("in Maps")
 		}
-		return keysOf(node)
+		return keysOf(node.Annotations)
 	})
 	accounts := controller.References(w.accounts, func(cm *corev1.ConfigMap) []string {
 		return slices.DeleteFunc(strings.Split(cm.Data["accounts"], ","), func(key string) bool { return key == "" })
@@ -180,7 +180,7 @@ func (s *subject) call(ctx context.Context, r request) (result controller.Result
 // begin checks that a call may begin, and what it reads.
 func (s *subject) begin(ctx context.Context, r request) {
 	secrets, accounts := controller.Read(ctx, s.secrets), controller.Read(ctx, s.accounts)
-	var nodes iter.Seq2[string, *corev1.Node] = func(func(string, *corev1.Node) bool) {}
+	var nodes iter.Seq2[string, *nodeView] = func(func(string, *nodeView) bool) {}
 	func() {
 		defer func() { _ = recover() }() // it may just have been removed
 		if s.hasNodes.Load() {
@@ -265,7 +265,7 @@ func isOlder(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a
 // viewOf describes the objects that concern a key.
 func (s *subject) viewOf(
 	key string, cm *corev1.ConfigMap, secrets iter.Seq2[string, *corev1.Secret],
-	account func(key string) string, nodes iter.Seq2[string, *corev1.Node],
+	account func(key string) string, nodes iter.Seq2[string, *nodeView],
 ) (parts []string) {
 	for name, secret := range secrets {
 		owner := metav1.GetControllerOfNoCopy(secret)
@@ -280,7 +280,7 @@ func (s *subject) viewOf(
 	}
 	if s.hasNodes.Load() {
 		for name, node := range nodes {
-			if slices.Contains(slices.Collect(keysOf(node)), key) {
+			if slices.Contains(slices.Collect(keysOf(node.Annotations)), key) {
 				parts = append(parts, "node "+name+"@"+node.ResourceVersion)
 			}
 		}
@@ -321,7 +321,7 @@ func (s *subject) checkLast() {
 		if !exists {
 			continue
 		}
-		want := s.viewOf(key, cm, everyStored[*corev1.Secret](s, secretsOf), account, everyStored[*corev1.Node](s, nodesOf))
+		want := s.viewOf(key, cm, everyStored[*corev1.Secret](s, secretsOf), account, s.storedNodes())
 		got := s.last[key]
 		if !s.hasNodes.Load() { // they were removed after that call
 			got.others = slices.DeleteFunc(got.others, func(part string) bool { return strings.HasPrefix(part, "node ") })
@@ -332,6 +332,19 @@ func (s *subject) checkLast() {
 		}
 		if at, ok := s.asked[key]; ok && got.at.Before(at) {
 			s.Errorf("%s: Enqueue has led to no call (C2)", key)
+		}
+	}
+}
+
+// storedNodes yields the nodes of the server as views.
+func (s *subject) storedNodes() iter.Seq2[string, *nodeView] {
+	return func(yield func(string, *nodeView) bool) {
+		for key, node := range everyStored[*corev1.Node](s, nodesOf) {
+			view := &nodeView{}
+			view.ResourceVersion, view.Annotations = node.ResourceVersion, node.Annotations
+			if !yield(key, view) {
+				return
+			}
 		}
 	}
 }

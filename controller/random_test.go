@@ -45,6 +45,25 @@ func TestC00_RandomWorlds(t *testing.T) {
 	}
 }
 
+// metadataView is a view with metadata alone, which the server is asked for then.
+type metadataView struct {
+	AnnotatedMeta `json:"metadata"`
+}
+
+// nodeView is a view of nodes.
+type nodeView struct {
+	AnnotatedMeta `json:"metadata"`
+	Spec          struct {
+		Unschedulable bool `json:"unschedulable"`
+	} `json:"spec"`
+}
+
+// AnnotatedMeta is metadata with annotations.
+type AnnotatedMeta struct {
+	tidings.Meta `json:",inline"`
+	Annotations  map[string]string `json:"annotations"`
+}
+
 // randomWorld is a world with random changes and faults.
 type randomWorld struct {
 	*world
@@ -60,8 +79,8 @@ type randomWorld struct {
 
 	configMaps *tidings.Informer[*corev1.ConfigMap]
 	secrets    *tidings.Informer[*corev1.Secret]
-	accounts   *tidings.Informer[*corev1.ServiceAccount]
-	nodes      *tidings.Informer[*corev1.Node]
+	accounts   *tidings.Informer[*metadataView]
+	nodes      *tidings.Informer[*nodeView]
 
 	mu  sync.Mutex // guards rnd
 	rnd *rand.Rand
@@ -105,9 +124,10 @@ func newRandomWorld(w *world, seed uint64) *randomWorld {
 	fatal(w.T, err)
 	r.secrets, err = tidings.For[*corev1.Secret](w.factory, all)
 	fatal(w.T, err)
-	r.accounts, err = tidings.For[*corev1.ServiceAccount](w.factory, all)
+	r.accounts, err = tidings.View[*metadataView, *corev1.ServiceAccount](w.factory, all)
 	fatal(w.T, err)
-	r.nodes = informer[*corev1.Node](w)
+	r.nodes, err = tidings.View[*nodeView, *corev1.Node](w.factory, tidings.Selection{})
+	fatal(w.T, err)
 	for i := range 2 {
 		r.subjects = append(r.subjects, newSubject(r, fmt.Sprint("subject-", i)))
 	}
@@ -266,9 +286,9 @@ func (w *randomWorld) changeNode(name string) {
 }
 
 // keysOf yields the keys that a node concerns.
-func keysOf(node *corev1.Node) iter.Seq[string] {
+func keysOf(annotations map[string]string) iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for key := range strings.SplitSeq(node.Annotations["for"], ",") {
+		for key := range strings.SplitSeq(annotations["for"], ",") {
 			if key != "" && !yield(key) {
 				return
 			}

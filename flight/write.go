@@ -81,7 +81,7 @@ func (w *writer) track(number int, t *tape.TakenTrack) (indexTrack, error) {
 	}
 	c := described.Collection
 	kind := schema.GroupVersionKind{Group: c.Group, Version: c.Version, Kind: c.Kind}
-	encode := objectEncoder{kind: kind, cut: w.cut}
+	encode := objectEncoder{kind: kind, metadata: c.Metadata, cut: w.cut}
 	inRing := map[string]bool{}
 	for i := range t.Records {
 		inRing[t.Records[i].Key] = true
@@ -148,8 +148,9 @@ func lineOf(r *tape.Record) recordLine {
 
 // objectEncoder encodes objects in JSON.
 type objectEncoder struct {
-	kind schema.GroupVersionKind // of objects without one
-	cut  fieldpath.Tree
+	kind     schema.GroupVersionKind // of objects without one
+	metadata bool                    // they are metadata alone
+	cut      fieldpath.Tree
 }
 
 // object encodes an object without the fields that are cut.
@@ -169,7 +170,7 @@ func (e objectEncoder) object(object any) ([]byte, error) {
 	}
 	kind := e.kind
 	_, metadata := object.(*metav1.PartialObjectMetadata)
-	if metadata { // the kind that servers send: clients may have replaced it
+	if metadata = metadata || e.metadata; metadata { // the kind that servers send: clients may have replaced it
 		kind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 	}
 	if metadata || fields["kind"] == nil && kind.Kind != "" {

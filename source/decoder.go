@@ -119,20 +119,22 @@ func (d *typedDecoder[T]) without(paths []string) error {
 // metadataForm are the media type parameters that ask for metadata alone, of an object or of a list.
 const metadataForm = ";as=%s;g=meta.k8s.io;v=v1"
 
+// metadataKind is the kind of metadata alone.
+var metadataKind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+
 func newMetadata() *metav1.PartialObjectMetadata { return new(metav1.PartialObjectMetadata) }
 
 // newMetadataDecoder returns a decoder of the metadata of a resource. The objects get the kind of
 // the resource; they get none with noKind.
 func newMetadataDecoder(table *Table, sharing Sharing, of Resource,
 	noKind bool) *typedDecoder[*metav1.PartialObjectMetadata] {
-	gvk := metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
-	d := newTypedDecoder(gvk, newMetadata, table, sharing)
+	d := newTypedDecoder(metadataKind, newMetadata, table, sharing)
 	switch {
 	case noKind:
 	case of.Kind != "":
 		d.setKind(of.groupVersionKind())
 	default:
-		d.setKind(gvk)
+		d.setKind(metadataKind)
 	}
 	d.as = metadataForm
 	return d

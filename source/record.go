@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings/internal/decode/dedup"
@@ -280,10 +279,9 @@ func (s *REST[T]) Collection() tape.Collection {
 		<-s.lock
 	default:
 	}
-	var empty T
-	_, metadata := any(empty).(*metav1.PartialObjectMetadata)
 	return tape.Collection{
-		Group: r.Group, Version: r.Version, Resource: r.Name, Kind: r.Kind, Metadata: metadata,
+		Group: r.Group, Version: r.Version, Resource: r.Name, Kind: r.Kind,
+		Metadata: s.decoder.wants() == metadataKind, View: s.declares,
 		Namespace: s.options.Namespace, Labels: s.options.Labels, Fields: s.options.Fields,
 	}
 }

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -32,6 +35,9 @@ type ReplayOptions struct {
 	// so at any speed, and so does an outage of 10 seconds after which the informer checked the
 	// server: informers take shorter ones for something else.
 	Speed float64
+	// Whole is an object of the API type if T is a view of it, for example new(corev1.Pod), and nil
+	// for a view of a kind without a Go type. Otherwise it is not used.
+	Whole runtime.Object
 }
 
 const (
@@ -100,7 +106,7 @@ func Replay[T Object](
 	}
 	r.contact = r.from
 	var err error
-	if r.rest, err = replayDecoder(track, empty); err != nil {
+	if r.rest, err = replayDecoder(track, empty, o.Whole); err != nil {
 		return nil, fmt.Errorf("source: Replay of %s: %w", track, err)
 	}
 	for _, o := range track.Base {
@@ -112,7 +118,9 @@ func Replay[T Object](
 	return r, nil
 }
 
-func replayDecoder[T Object](t *tape.Track, empty func() T) (*REST[T], error) {
+func replayDecoder[T Object](
+	t *tape.Track, empty func() T, whole runtime.Object,
+) (*REST[T], error) {
 	resource := Resource{Group: t.Group, Version: t.Version, Name: t.Resource, Kind: t.Kind}
 	var rest any
 	switch any(empty()).(type) {
@@ -120,14 +128,33 @@ func replayDecoder[T Object](t *tape.Track, empty func() T) (*REST[T], error) {
 		rest = NewDynamic(nil, resource, RESTOptions{})
 	case *metav1.PartialObjectMetadata:
 		rest = NewMetadata(nil, resource, RESTOptions{})
-	default:
+	case runtime.Object:
 		return NewTyped(nil, resource, empty, RESTOptions{}), nil
+	default:
+		return replayedView(t, resource, empty, whole)
 	}
 	decoder, ok := rest.(*REST[T])
 	if !ok {
 		return nil, fmt.Errorf("the empty object is a %T as another type: return it as what it is", empty())
 	}
 	return decoder, nil
+}
+
+// replayedView returns the decoder of a view. A recording of another view does not have its fields.
+func replayedView[T Object](
+	t *tape.Track, resource Resource, empty func() T, whole runtime.Object,
+) (*REST[T], error) {
+	view := reflect.TypeOf(empty())
+	if err := CheckView(view, whole); err != nil {
+		return nil, fmt.Errorf("%w (ReplayOptions.Whole is %T)", err, whole)
+	}
+	for _, field := range DeclaredFields(view) {
+		if t.View != nil && !slices.Contains(t.View, field) {
+			return nil, fmt.Errorf("it is of a view with the fields %s, and %v declares %q: "+
+				"replay it as that view, or as the whole type", strings.Join(t.View, ", "), view, field)
+		}
+	}
+	return NewView(nil, resource, empty, whole, RESTOptions{}), nil
 }
 
 // Done is closed when all has been played, with the silence at its end, and the informer has taken

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings/internal/decode/dedup"
@@ -31,8 +30,7 @@ func NewView[T Object](
 	}
 	gvk, as := resource.groupVersionKind(), ""
 	if err == nil && hasMetadataAlone(t) {
-		whole, as = new(metav1.PartialObjectMetadata), metadataForm
-		gvk = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
+		whole, as, gvk = newMetadata(), metadataForm, metadataKind
 	}
 	s := newREST(c, resource, o, func(o RESTOptions, table *Table) decoder[T] {
 		d := &typedDecoder[T]{gvk: gvk, make: make, as: as}
@@ -45,6 +43,7 @@ func NewView[T Object](
 		s.invalid = err
 		return s
 	}
+	s.declares = DeclaredFields(t)
 	s.identifiable, s.identifiableInJSON = s.decoder.(*typedDecoder[T]).isProtobuf, true
 	s.objectSize += int64(t.Elem().Size())
 	return s

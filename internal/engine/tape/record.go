@@ -177,6 +177,9 @@ type Collection struct {
 	Kind     string `json:"kind,omitempty"`
 	// Metadata reports whether objects are read without their other fields.
 	Metadata bool `json:"metadata,omitempty"`
+	// View are the paths of the fields of a view; nil for whole objects. Its frames have all fields,
+	// and other objects those alone.
+	View []string `json:"view,omitempty"`
 	// Namespace is "" for all.
 	Namespace string `json:"namespace,omitempty"`
 	// Labels and Fields are selectors.

@@ -67,7 +67,7 @@ var (
 		"internal/see/inspect":   {rooms: []string{"health", "internal/engine/change", "internal/engine/slot", "source"}, others: []string{"k8s.io/apimachinery"}},
 		".": {
 			rooms:  []string{"internal/see/lograte", "store", "health", "internal/engine/change", "internal/engine", "internal/engine/delta", "internal/engine/fanout", "source", "internal/decode/dedup", "internal/engine/reflector", "internal/engine/builtin", "internal/see/fielddiff", "internal/decode/fieldpath", "internal/see/inspect", "internal/engine/metaindex", "internal/engine/slot"},
-			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
+			others: []string{"k8s.io/apimachinery", "k8s.io/api/core/v1", "k8s.io/client-go/rest", "k8s.io/client-go/kubernetes/scheme"},
 			tests:  []string{"*"},
 		},
 		"controller/internal/queue": {others: []string{"k8s.io/client-go/util/workqueue"}},
