@@ -86,9 +86,13 @@ type syncCase struct {
 // decodes custom resources into structs.
 func (c *syncCase) stacks() []stack.Stack {
 	if c.Kind == objects.Databases || c.Kind == objects.UnlikeDatabases {
-		return []stack.Stack{stack.ClientGo(), stack.Native()}
+		return []stack.Stack{stack.ClientGo(), stack.Native(), stack.View()}
 	}
-	return withListerWatcher(c.listerWatcher)
+	stacks := withListerWatcher(c.listerWatcher)
+	if !c.listerWatcher && (c.Kind == objects.Pods || c.Kind == objects.UnlikePods) {
+		stacks = append(stacks, stack.View())
+	}
+	return stacks
 }
 
 // BenchmarkSync is the first list of an informer, over HTTP, until every handler was notified
@@ -176,7 +180,11 @@ func BenchmarkUpdates(b *testing.B) {
 	}
 	for _, listerWatcher := range []bool{false, true} {
 		name := fmt.Sprintf("%s/updates=%d", specName(spec, listerWatcher), spec.Updates)
-		onStacks(b, name, []server.Spec{spec}, withListerWatcher(listerWatcher),
+		stacks := withListerWatcher(listerWatcher)
+		if !listerWatcher {
+			stacks = append(stacks, stack.View())
+		}
+		onStacks(b, name, []server.Spec{spec}, stacks,
 			func(b *testing.B, s stack.Stack, t stack.Target) {
 				benchmarkUpdates(b, s, t, listerWatcher)
 			})
@@ -272,7 +280,8 @@ func BenchmarkRelist(b *testing.B) {
 			Kind: objects.Pods, Objects: pick(300, 3_000, 50_000), Encoding: server.Protobuf,
 			Paged: paged, Relist: true,
 		}
-		onStacks(b, specName(spec, false), []server.Spec{spec}, stack.All(), benchmarkRelist)
+		stacks := append(stack.All(), stack.View())
+		onStacks(b, specName(spec, false), []server.Spec{spec}, stacks, benchmarkRelist)
 	}
 }
 
