@@ -45,7 +45,8 @@ type Selection struct {
 	// at a field of any type, which is left out whole. It cannot go into a map, nor leave out the
 	// fields that tell objects apart: their kind, name, namespace, uid and resourceVersion. Paths
 	// that the type does not have are errors; for [Dynamic], only those within metadata are
-	// checked. The order of the paths makes no difference.
+	// checked. The order of the paths makes no difference. The server is asked to leave out
+	// "metadata.managedFields" itself, unless Transport.NoServerDrop is set.
 	//
 	// In protobuf, the bytes of these fields are not decoded, nor checked. Do not give an
 	// object of such an informer to an Update: the server takes a field that is not there

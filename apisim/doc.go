@@ -41,7 +41,8 @@
 //     slow watch neither blocks writers nor takes memory.
 //  4. An event depends on the selection of the watch: an object that begins to match is
 //     ADDED, one that ceases to is DELETED with its previous state and the version of the
-//     change. With Options.ShardedListAndWatch, a shard selector is a part of the selection.
+//     change. With Options.ShardedListAndWatch, a shard selector is a part of the selection. With
+//     Options.ManagedFieldsOptOut, objects without managed fields are a form of their own.
 //  5. A streamed list is the state as ADDED events, the bookmark with the annotation
 //     k8s.io/initial-events-end, and the watch.
 //  6. A bookmark is sent at Options.BookmarkInterval and two seconds before the timeout of a watch.

@@ -12,6 +12,9 @@ import (
 )
 
 func inForm(r *resource, f form, obj object) runtime.Object {
+	if f.withoutManaged {
+		obj = withoutManaged(obj)
+	}
 	switch {
 	case f.table:
 		return tableOf(r, f, metav1.ListMeta{ResourceVersion: obj.GetResourceVersion()}, obj)
@@ -45,6 +48,11 @@ func encodeFrame(f form, eventType watch.EventType, obj runtime.Object) ([]byte,
 // listAnswer returns a page of a list. As with a real server, the items of typed lists have no
 // kind.
 func listAnswer(r *resource, f form, page listPage) (a answer, err error) {
+	if f.withoutManaged {
+		for i, obj := range page.objects {
+			page.objects[i] = withoutManaged(obj)
+		}
+	}
 	if f.table {
 		return answer{f, tableOf(r, f, page.meta, page.objects...)}, nil
 	}

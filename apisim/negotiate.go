@@ -5,6 +5,7 @@ import (
 	"iter"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -27,6 +28,7 @@ type form struct {
 	metadata, table bool
 	include         metav1.IncludeObjectPolicy // of the objects in the rows
 	withoutColumns  bool                       // an earlier table of the watch had them
+	withoutManaged  bool                       // the objects are sent without managed fields
 }
 
 func (f form) contentType() string {
@@ -69,7 +71,10 @@ func (x *exchange) negotiate(res *resource, c content) (form, error) {
 	accept := cmp.Or(x.r.Header.Get("Accept"), mediaJSON)
 	for mediaType, params := range mediaTypes(accept) {
 		f := form{stream: c == eventStream}
-		if !f.setEncoding(mediaType) || !f.transform(params, c) {
+		if !f.setEncoding(mediaType) || !f.transform(params, c) || !x.server.takes(params) {
+			continue
+		}
+		if x.server.o.ManagedFieldsOptOut && !f.setDrop(params["drop"]) {
 			continue
 		}
 		if f.mediaType == mediaProtobuf && (f.table || !f.metadata && !res.typed) {
@@ -96,6 +101,33 @@ func (f *form) setEncoding(mediaType string) bool {
 	default:
 		return false
 	}
+}
+
+// knownParameters are the parameters of media types that Kubernetes knows, and the weight that every
+// server knows. The parameter drop is another one with Options.ManagedFieldsOptOut.
+var knownParameters = []string{"as", "export", "g", "pretty", "profile", "q", "stream", "sv", "v"}
+
+// takes reports whether a media type with such parameters is accepted, even if the server does not
+// know one of them.
+func (s *Server) takes(params map[string]string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.refuseParameters {
+		return true
+	}
+	for name := range params {
+		known := slices.Contains(knownParameters, name) || name == "drop" && s.o.ManagedFieldsOptOut
+		if !known {
+			return false
+		}
+	}
+	return true
+}
+
+// setDrop sets the field that the parameter drop leaves out, and reports whether that is supported.
+func (f *form) setDrop(field string) bool {
+	f.withoutManaged = field == "metadata.managedFields"
+	return f.withoutManaged || field == ""
 }
 
 // transform sets the transformation in the parameters of a media type, and reports

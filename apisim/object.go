@@ -54,6 +54,19 @@ func withKind(obj object, gvk schema.GroupVersionKind) object {
 	return shown
 }
 
+// withoutManaged returns obj without managed fields.
+func withoutManaged(obj object) object {
+	if len(obj.GetManagedFields()) == 0 {
+		return obj
+	}
+	shown := shallow(obj)
+	if u, ok := shown.(*unstructured.Unstructured); ok {
+		u.Object["metadata"] = maps.Clone(u.Object["metadata"].(map[string]any))
+	}
+	shown.SetManagedFields(nil)
+	return shown
+}
+
 // atVersion returns a copy of obj with another version.
 func atVersion(obj object, version uint64) object {
 	copied := clone(obj)

@@ -64,6 +64,15 @@ func (s *Server) RefuseStreamedLists(refuse bool) {
 	s.refuseStreams = refuse
 }
 
+// RefuseMediaTypeParameters makes the server, or a proxy before it, refuse what Kubernetes ignores:
+// a media type of an Accept header that has an unknown parameter. Without another media type the
+// answer is 406 Not Acceptable. false makes it ignore unknown parameters again.
+func (s *Server) RefuseMediaTypeParameters(refuse bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuseParameters = refuse
+}
+
 // RemoveResource makes a resource unknown, in all its versions: its objects disappear without an
 // event, its watches end, and requests are answered with 404. Clients see the same after the
 // deletion of a CustomResourceDefinition.

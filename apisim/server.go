@@ -30,6 +30,11 @@ type Options struct {
 	// ShardedListAndWatch honours the shard selectors of lists and watches, as the alpha feature of
 	// that name does. Without it the server ignores them.
 	ShardedListAndWatch bool
+	// ManagedFieldsOptOut leaves the managed fields out of every answer and event for which the
+	// Accept header has the parameter drop=metadata.managedFields, as the alpha feature of that name
+	// does in Kubernetes 1.38. A media type with another value of the parameter is not accepted.
+	// Without the option the server ignores the parameter.
+	ManagedFieldsOptOut bool
 	// Middleware wraps the handler of every request, for a test that inspects requests or answers
 	// them itself; nil leaves the handler unchanged.
 	Middleware func(http.Handler) http.Handler
@@ -60,15 +65,16 @@ type Server struct {
 	frontend
 	serving sync.WaitGroup // the goroutines of Serve and of requests
 
-	mu            sync.Mutex // guards the rest; held for no I/O
-	resources     map[schema.GroupVersionResource]*resource
-	removed       map[schema.GroupVersionResource]*resource // by RemoveResource
-	version       uint64                                    // of the newest write
-	advanced      chan struct{}                             // closed at the next write
-	refuseStreams bool                                      // streamed lists are refused
-	users         map[string]User
-	instances     []*Instance
-	closed        bool
+	mu               sync.Mutex // guards the rest; held for no I/O
+	resources        map[schema.GroupVersionResource]*resource
+	removed          map[schema.GroupVersionResource]*resource // by RemoveResource
+	version          uint64                                    // of the newest write
+	advanced         chan struct{}                             // closed at the next write
+	refuseStreams    bool                                      // streamed lists are refused
+	refuseParameters bool                                      // media types with unknown parameters are refused
+	users            map[string]User
+	instances        []*Instance
+	closed           bool
 
 	requests requestLog
 	faults   injections

@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -130,20 +131,75 @@ func (d droppedForm[T]) check(w *world, names ...string) {
 }
 
 // TestDrop reads pods in every form, by a streamed list and by pages, follows them, and
-// lists them again.
+// lists them again. The server may leave the managed fields out itself.
 func TestDrop(t *testing.T) {
 	for _, paged := range []bool{false, true} {
 		for _, sharing := range []tidings.Sharing{tidings.ShareAll, tidings.ShareNothing} {
-			t.Run(fmt.Sprintf("paged %v sharing %d", paged, sharing), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					transport := tidings.Transport{NoStreamedLists: paged, Sharing: sharing}
-					w := newWorld(t, nil, tidings.FactoryOptions{
-						Transport: transport, DetectMutations: true,
-					}, apisim.Options{})
-					defer w.end()
-					dropEverywhere(w)
+			for _, byServer := range []bool{false, true} {
+				name := fmt.Sprintf("paged %v sharing %d by the server %v", paged, sharing, byServer)
+				t.Run(name, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						transport := tidings.Transport{NoStreamedLists: paged, Sharing: sharing}
+						w := newWorld(t, nil, tidings.FactoryOptions{
+							Transport: transport, DetectMutations: true,
+						}, apisim.Options{ManagedFieldsOptOut: byServer})
+						defer w.end()
+						dropEverywhere(w)
+					})
 				})
+			}
+		}
+	}
+}
+
+// TestServerDrops counts the bytes of lists and events, with managed fields and without them. A
+// server with the feature does not send fields that are left out, unless Transport turns that off.
+func TestServerDrops(t *testing.T) {
+	const objects, events = 5, 3
+	managed := heavy("", "").ManagedFields[0].Size() // in protobuf; more in JSON
+	for _, paged := range []bool{false, true} {
+		read := func(drop []string, byServer, off bool) (all []tidings.Health) {
+			synctest.Test(t, func(t *testing.T) {
+				o := tidings.FactoryOptions{
+					Transport: tidings.Transport{NoStreamedLists: paged, NoServerDrop: off},
+				}
+				w := newWorld(t, nil, o, apisim.Options{ManagedFieldsOptOut: byServer, Seed: 1})
+				defer w.end()
+				s := tidings.Selection{Drop: drop}
+				_, err1 := tidings.For[*corev1.Pod](w.factory, s)
+				_, err2 := tidings.Dynamic(w.factory, podResource, s)
+				_, err3 := tidings.Metadata(w.factory, podResource, s)
+				w.must(errors.Join(err1, err2, err3))
+				for n := range objects {
+					_, err := w.server.Create(w.Context(), heavy(fmt.Sprint("pod-", n), "1"))
+					w.must(err)
+				}
+				w.start()
+				for n := range events {
+					_, err := w.server.Update(w.Context(), heavy("pod-0", fmt.Sprint("event-", n)))
+					w.must(err)
+				}
+				synctest.Wait()
+				all = w.factory.Health()
 			})
+			return all
+		}
+		for _, drop := range [][]string{nil, {"metadata.annotations"}, {"metadata.managedFields"}, droppedMetadata} {
+			for _, byServer := range []bool{false, true} {
+				got, whole := read(drop, byServer, false), read(drop, byServer, true)
+				for i, h := range got {
+					less := whole[i].Bytes - h.Bytes // may be below 0, which is a large number then
+					want := byServer && slices.Contains(drop, "metadata.managedFields")
+					enough := less > uint64((objects+events)*managed) && less < whole[i].Bytes
+					if want && !enough || !want && less != 0 {
+						t.Errorf("paged %v, by the server %v: %s: %d bytes of %d were not sent",
+							paged, byServer, h.Name, int64(less), whole[i].Bytes)
+					}
+				}
+				if len(got) != 3 {
+					t.Errorf("there are %d informers", len(got))
+				}
+			}
 		}
 	}
 }

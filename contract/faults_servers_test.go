@@ -2,8 +2,11 @@ package contract_test
 
 import (
 	"fmt"
+	"net/http"
 	"testing/synctest"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
@@ -12,6 +15,9 @@ import (
 // faultsOfServers are those of the server as a whole.
 func faultsOfServers() []faultRow {
 	optional := &tidings.Selection{Namespace: "default", Optional: true}
+	withoutManaged := &tidings.Selection{
+		Namespace: "default", Drop: []string{"metadata.managedFields"},
+	}
 	return []faultRow{
 		// A watch that broke is resumed, not listed.
 		{name: "CutConnections", covers: "CutConnections", test: cutConnections},
@@ -25,6 +31,14 @@ func faultsOfServers() []faultRow {
 		{name: "Compact", covers: "Compact", options: paged, test: compacted},
 		// A server that has refused streamed lists is not asked for one again.
 		{name: "RefuseStreamedLists", covers: "RefuseStreamedLists", test: refusedStreamedLists},
+		// A request with the parameter drop that is answered with 406 is made again without it, and
+		// the client does not send the parameter again.
+		{name: "RefuseMediaTypeParameters", covers: "RefuseMediaTypeParameters",
+			selection: withoutManaged, test: refusedParameters},
+		{name: "RefuseMediaTypeParameters of lists in pages", covers: "RefuseMediaTypeParameters",
+			options: paged, selection: withoutManaged, test: refusedParameters},
+		{name: "RefuseMediaTypeParameters of a watch", covers: "RefuseMediaTypeParameters CutConnections",
+			selection: withoutManaged, test: refusedParametersOfAWatch},
 		// An optional resource is taken for empty when it is surely missing.
 		// Two moments are not added up.
 		{name: "RemoveResource for a moment", covers: "RemoveResource RestoreResource",
@@ -109,6 +123,56 @@ func refusedStreamedLists(w *world) {
 	}
 	if _, refused := w.streamedLists(); refused != 1 {
 		w.Errorf("%d streamed lists were refused, want 1", refused)
+	}
+}
+
+// refusedParameters refuses the parameters of media types from the first list on.
+func refusedParameters(w *world) {
+	w.server.RefuseMediaTypeParameters(true)
+	l := w.has("a", "b")
+	for range 5 {
+		w.away(func() {
+			w.update("a", "2")
+			w.remove("b")
+			w.create("b", "1")
+		})
+		w.settle()
+		l.agrees()
+	}
+	w.isRefusedParametersOnce()
+}
+
+// refusedParametersOfAWatch refuses them when the list is over.
+func refusedParametersOfAWatch(w *world) {
+	l := w.has("a", "b")
+	w.server.RefuseMediaTypeParameters(true)
+	for range 5 {
+		w.server.CutConnections()
+		w.update("a", "2")
+		w.remove("b")
+		w.create("b", "1")
+		w.settle()
+		l.agrees()
+	}
+	l.lists(1)
+	w.isRefusedParametersOnce()
+}
+
+// isRefusedParametersOnce checks that one request was answered with 406, and that it is no failure of
+// the informer.
+func (w *world) isRefusedParametersOnce() {
+	w.Helper()
+	refused := 0
+	for _, r := range w.server.Requests() {
+		if r.Status == http.StatusNotAcceptable {
+			refused++
+		}
+	}
+	if refused != 1 {
+		w.Errorf("%d requests were answered with 406, want 1", refused)
+	}
+	if err := w.health().LastError; apierrors.IsNotAcceptable(err) {
+		w.Errorf("the last error is %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@
 //	protocol     the tests of apisim's answers, on a real server
 //	crashes      kill -9 and restart under load, compaction, lost connections
 //	backups      an earlier state restored, with its resource versions
+//	managed      a request without managed fields, which the server ignores
 //	silence      connections that carry nothing any more and do not break
 //	instances    two or three API servers before one etcd and behind a load balancer, of which one is
 //	             stopped, killed or slow

@@ -41,6 +41,8 @@ type Client struct {
 	timeout time.Duration
 	// jsonOnly keeps typed sources from asking for protobuf.
 	jsonOnly bool
+	// refusesDrop is set when the server has answered 406 because of dropParameter.
+	refusesDrop atomic.Bool
 	// All sources share objects through table, and the memory for lists in budget.
 	table  Table
 	budget Budget
@@ -91,6 +93,8 @@ type request struct {
 	path                    string
 	query                   url.Values
 	accept                  string
+	// dropManagedFields asks the server to leave them out.
+	dropManagedFields bool
 	// nextPage marks the next page of a list. The rate limit does not delay it: the pages
 	// come one after the other anyway, and the token expires.
 	nextPage bool
@@ -113,8 +117,8 @@ func (c *Client) Server() string {
 	return u.Scheme + "://" + u.Host + strings.TrimRight(u.Path, "/")
 }
 
-// get sends a request and returns the answer if its status is 200. The caller closes its body.
-func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
+// send sends a request with an Accept header, and returns the answer if its status is 200.
+func (c *Client) send(ctx context.Context, r request, accept string) (*http.Response, error) {
 	target := c.rest.Get().AbsPath(r.path).URL()
 	target.RawQuery = r.query.Encode()
 	measured := *target
@@ -131,7 +135,7 @@ func (c *Client) get(ctx context.Context, r request) (*http.Response, error) {
 	if err != nil {
 		return nil, r.fail(Connecting, err)
 	}
-	req.Header.Set("Accept", r.accept)
+	req.Header.Set("Accept", accept)
 	active(r.onActivity)
 	began := time.Now()
 	resp, err := c.http.Do(req)

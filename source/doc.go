@@ -10,7 +10,9 @@
 // # Lists and watches of a REST source
 //
 //  1. It asks for protobuf if the Go type can be decoded from it, and for JSON otherwise. It
-//     decodes by the Content-Type of the answer.
+//     decodes by the Content-Type of the answer. If the objects go without managed fields, it asks
+//     the server to leave these out (KEP-5958). A request that is answered with 406 then is sent
+//     again without that, and the Client does not ask for it again.
 //
 //  2. A list is read one page at a time, and every item is decoded into an object of its own,
 //     so that one cached object never keeps a whole page alive. In protobuf, items are decoded

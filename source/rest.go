@@ -60,6 +60,13 @@ type RESTOptions struct {
 	// without them must not be given to an Update: the server would take it as a request to
 	// remove them. Use a Patch.
 	Drop []string
+	// DropManagedFields asks the server to leave metadata.managedFields out of what it sends, with
+	// the parameter drop of Accept (KEP-5958). Drop implies it where "metadata.managedFields" is
+	// among the paths; set it alone if the Go type of the objects does not have the field. Servers
+	// that do not know the parameter send the field all the same: only Drop takes it out of every
+	// object. A server that answers 406 is not asked again: see Transport.NoServerDrop, which turns
+	// it off.
+	DropManagedFields bool
 	// NoKind leaves the kind out of metadata, as client-go's metadata client does. Items of lists
 	// in JSON keep the kind that they come with, PartialObjectMetadata. Other sources ignore the
 	// option.
@@ -166,6 +173,7 @@ func newREST[T Object](c *Client, resource Resource, o RESTOptions,
 	invalid := o.Check("RESTOptions")
 	o.MaxFrameBytes = cmp.Or(o.MaxFrameBytes, defaultMaxFrameBytes)
 	o.MaxListBytes = cmp.Or(o.MaxListBytes, defaultMaxListBytes)
+	o.DropManagedFields = !o.NoServerDrop && (o.DropManagedFields || dropsManagedFields(o.Drop))
 	if resource.isSecrets() {
 		o.Sharing = ShareNothing
 	}
@@ -318,8 +326,9 @@ func (s *REST[T]) request(ctx context.Context, op string, o metav1.ListOptions, 
 	return request{
 		op: op, resource: resource.String(), namespace: s.options.Namespace,
 		path: resource.path(namespace), query: query,
-		accept:   s.decoder.accept(op == "watch", s.client.jsonOnly),
-		nextPage: o.Continue != "", onActivity: onActivity, received: &s.received,
+		accept:            s.decoder.accept(op == "watch", s.client.jsonOnly),
+		dropManagedFields: s.options.DropManagedFields,
+		nextPage:          o.Continue != "", onActivity: onActivity, received: &s.received,
 	}, nil
 }
 

@@ -33,6 +33,12 @@ type Transport struct {
 	// Backoff configures the waits after failures.
 	Backoff Backoff
 
+	// NoServerDrop keeps the server from leaving out metadata.managedFields. Without it, sources
+	// whose objects go without the field ask the server to leave it out, which Kubernetes does from
+	// 1.38 on, with the alpha feature ManagedFieldsOptOut. That saves about a third of the bytes of
+	// objects in protobuf. It costs the server one more encoding of each event, if other clients
+	// watch the same objects with the field. The field is left out of cached objects either way.
+	NoServerDrop bool
 	// MaxFrameBytes bounds one frame of a watch; 0 means 32 MiB, the least is 1,000.
 	MaxFrameBytes int
 	// MaxListBytes bounds the memory of one page of a list: its bytes, or the sizes of the

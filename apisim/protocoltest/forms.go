@@ -44,16 +44,32 @@ func forms(r *rig) {
 		w.Stop()
 	}
 	r.table()
+	r.withoutManagedFields(changed)
 }
 
-func (r *rig) table() {
+// listAs decodes a list that is asked for with an Accept header, and returns its bytes.
+func (r *rig) listAs(accept string, into any) []byte {
 	raw, err := r.client.CoreV1().RESTClient().Get().Namespace(r.namespace).Resource("configmaps").
-		SetHeader("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io").
+		SetHeader("Accept", accept).
 		VersionedParams(&metav1.ListOptions{FieldSelector: selected}, metav1.ParameterCodec).
 		DoRaw(r.ctx)
 	r.must(err)
+	r.must(json.Unmarshal(raw, into))
+	return raw
+}
+
+// withoutManagedFields checks that a server that does not know the parameter drop ignores it.
+func (r *rig) withoutManagedFields(want *corev1.ConfigMap) {
+	var got corev1.ConfigMapList
+	raw := r.listAs("application/json;drop=metadata.managedFields", &got)
+	if len(got.Items) != 1 || got.Items[0].ResourceVersion != want.ResourceVersion {
+		r.Errorf("without managed fields: %s", raw)
+	}
+}
+
+func (r *rig) table() {
 	var table metav1.Table
-	r.must(json.Unmarshal(raw, &table))
+	raw := r.listAs("application/json;as=Table;v=v1;g=meta.k8s.io", &table)
 	columns := len(table.ColumnDefinitions)
 	if table.Kind != "Table" || columns < 2 || len(table.Rows) != 1 ||
 		len(table.Rows[0].Cells) != columns || table.Rows[0].Cells[0] != "a" {

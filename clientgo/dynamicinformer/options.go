@@ -69,6 +69,12 @@ func WithDrop(paths ...string) SharedInformerOption {
 	return func(o *factory.ByResource) { o.Drop.Add(schema.GroupVersionResource{}, paths) }
 }
 
+// WithoutServerDrop keeps the server from leaving out metadata.managedFields, as
+// informers.WithoutServerDrop does.
+func WithoutServerDrop() SharedInformerOption {
+	return func(o *factory.ByResource) { o.NoServerDrop = true }
+}
+
 // WithDropFor is WithDrop for the informer of one resource. Only the paths within the
 // metadata are checked.
 func WithDropFor(gvr schema.GroupVersionResource, paths ...string) SharedInformerOption {

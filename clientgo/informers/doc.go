@@ -41,7 +41,8 @@
 //
 // Cached objects share equal strings, messages, slices and maps, among all types of the
 // factory. Change none without a DeepCopy. [WithSharing] limits it, [WithSharingAmong]
-// extends it to several factories, [WithDrop] and [WithDropFor] leave out fields.
+// extends it to several factories, [WithDrop] and [WithDropFor] leave out fields, and with
+// [WithoutServerDrop] the server sends them all the same.
 //
 // # What a caller must do
 //

@@ -118,11 +118,21 @@ func WithSlots(slots *tidings.Slots) SharedInformerOption {
 // Do not give an object of such an informer to an Update: the server removes a field that is
 // missing. Use a Patch, or read the object again.
 //
+// For our own source, a server may leave metadata.managedFields out itself: see WithoutServerDrop.
+//
 // It panics if a path is wrong: paths are fixed at compile time, so that any run of that line
 // shows the mistake.
 func WithDrop(paths ...string) SharedInformerOption {
 	factory.CheckDrop("informers.WithDrop", paths, factory.OfMetadata)
 	return func(f *sharedInformerFactory) { f.options.Drop.Add(nil, paths) }
+}
+
+// WithoutServerDrop keeps the server from leaving out metadata.managedFields, as
+// tidings.Transport.NoServerDrop does. Without it, our own source asks for answers without the
+// field where WithDrop leaves it out. The server then encodes each event once more, if other
+// clients watch the objects with the field.
+func WithoutServerDrop() SharedInformerOption {
+	return func(f *sharedInformerFactory) { f.options.NoServerDrop = true }
 }
 
 // WithDropFor is WithDrop for the informer of one type, which may have any fields. The type

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -132,5 +133,15 @@ func TestSizes(t *testing.T) {
 	}
 	if n := Pod(12_345).Size(); n < 4_800 || n > 5_500 {
 		t.Errorf("a pod has %d bytes in protobuf, want about 5,000", n)
+	}
+	for percent, o := range map[int]interface {
+		metav1.Object
+		Size() int
+	}{28: Pod(12_345), 37: Deployment(12_345)} {
+		whole := o.Size()
+		o.SetManagedFields(nil)
+		if got := 100 * (whole - o.Size()) / whole; got < percent-3 || got > percent+3 {
+			t.Errorf("managed fields are %d %% of a %T, docs/memory.md has %d %%", got, o, percent)
+		}
 	}
 }

@@ -29,7 +29,7 @@ var twins = []struct {
 var addedToBoth = []string{
 	"Client", "NewClient", "ReadWith",
 	"WithDrop", "WithDropFor", "WithNamespace", "WithRecorder", "WithSharing", "WithSharingAmong",
-	"WithSlots", "WithTweakListOptions",
+	"WithSlots", "WithoutServerDrop", "WithTweakListOptions",
 }
 
 // TestNames requires every exported name of client-go, with its type, and no other names than

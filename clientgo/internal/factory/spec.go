@@ -24,6 +24,8 @@ type Reading struct {
 	Recorder source.Recorder
 	// Slots are the slots whose objects the informers have; nil is all objects.
 	Slots *slot.Holding
+	// NoServerDrop keeps the server from leaving managed fields out.
+	NoServerDrop bool
 }
 
 // Options are the options of a factory with keys K. The zero value reads all objects and leaves
@@ -67,7 +69,9 @@ func New(s Spec) cache.SharedIndexInformer {
 		return s.Open(source.RESTOptions{
 			Namespace: namespace, ClusterScoped: o.ByDefault && namespace == "",
 			Tweak: s.Tweak, Drop: s.Drop,
-			Transport: source.Transport{Sharing: most, Table: s.Table},
+			Transport: source.Transport{
+				Sharing: most, Table: s.Table, NoServerDrop: s.NoServerDrop,
+			},
 		})
 	}
 	o.Sharing, o.Recorder = sharing, s.Recorder
