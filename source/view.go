@@ -19,7 +19,8 @@ import (
 // declares is not checked. [CheckView] says whether the type is a view; if it is not, every List and
 // Watch fails with its error. RESTOptions.Drop is an error.
 //
-// A view with metadata alone asks the server for that alone.
+// A view with metadata alone asks the server for that alone, and one without managed fields as
+// RESTOptions.DropManagedFields does.
 func NewView[T Object](
 	c *Client, resource Resource, make func() T, whole runtime.Object, o RESTOptions,
 ) *REST[T] {
@@ -32,6 +33,9 @@ func NewView[T Object](
 	if err == nil && hasMetadataAlone(t) {
 		whole, as, gvk = newMetadata(), metadataForm, metadataKind
 	}
+	o.DropManagedFields = err == nil && !slices.ContainsFunc(fieldpath.Declared(t), func(path string) bool {
+		return strings.HasPrefix(path, "metadata.managedFields")
+	})
 	s := newREST(c, resource, o, func(o RESTOptions, table *Table) decoder[T] {
 		d := &typedDecoder[T]{gvk: gvk, make: make, as: as}
 		if err == nil {
