@@ -15,7 +15,7 @@
 //
 // # Parts
 //
-//	         Factory ── For[T], Dynamic, Metadata ──▶ Informer[T]  (a counted handle)
+//	   Factory ── For[T], View[V, T], Dynamic, Metadata ──▶ Informer[T]  (a counted handle)
 //	                                                     │
 //	┌────────────────────────── one collection ──────────▼───────────────────────┐
 //	│  source ─▶ reflector ─▶ delta.Queue ─▶ processor ─▶ store ─▶ fanout.Log ─▶ │ ─▶ Handler

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
@@ -154,6 +155,23 @@ func TestV2_Mistakes(t *testing.T) {
 	}
 	if _, err := tidings.View[*phaseView, *corev1.Pod](nil, tidings.Selection{}); !errors.Is(err, tidings.ErrNilFactory) {
 		t.Errorf("without a factory: %v", err)
+	}
+}
+
+// TestV5_ReadOnly: no client takes a view, and a recorder of events takes a reference to it.
+func TestV5_ReadOnly(t *testing.T) {
+	var view any = &phaseView{Meta: tidings.Meta{Namespace: "a", Name: "x", UID: "1", ResourceVersion: "7"}}
+	if _, ok := view.(metav1.Object); ok {
+		t.Error("a view is a metav1.Object")
+	}
+	if _, ok := view.(runtime.Object); ok {
+		t.Error("a view is a runtime.Object")
+	}
+	want := corev1.ObjectReference{
+		Kind: "Pod", APIVersion: "v1", Namespace: "a", Name: "x", UID: "1", ResourceVersion: "7",
+	}
+	if got := view.(*phaseView).Reference(corev1.SchemeGroupVersion.WithKind("Pod")); *got != want {
+		t.Errorf("refers to %+v", got)
 	}
 }
 

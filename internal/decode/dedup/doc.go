@@ -54,6 +54,10 @@
 //  3. A type that leads to Secrets is not compiled, and in protobuf none with a field of an
 //     unknown kind. [Decoder.Shares] has the reason.
 //
+//  4. A view (view.go) has the layout of its own Go type, with the numbers and names of the API type
+//     that it is a view of: one struct may be a view of several. A message that JSON inlines is laid
+//     out at the offset 0 of the same struct. What is not declared is skipped, in JSON by its brackets.
+//
 // Decoding protobuf (proto.go):
 //
 //  1. Fields must be encoded as Go's encoders write them: in rising order, each once.

@@ -61,23 +61,37 @@ var (
 	controllerTest = regexp.MustCompile(`(?m)^func TestC(\d\d)_\w+\(t \*testing\.T\)`)
 	shardRow       = regexp.MustCompile(`(?m)^\| S(\d) ([^|]*)\|([^|]*)\|$`)
 	shardTest      = regexp.MustCompile(`(?m)^func TestS(\d)_\w+\(t \*testing\.T\)`)
+	viewRow        = regexp.MustCompile(`(?m)^\| V(\d) ([^|]*)\|([^|]*)\|$`)
+	viewTest       = regexp.MustCompile(`(?m)^func TestV(\d)_\w+\(t \*testing\.T\)`)
 )
 
 // TestShardsContract checks that every property of shards has a place in the code, which exists,
 // and a test that carries its number.
 func TestShardsContract(t *testing.T) {
 	enterRoot(t)
-	found := numbersOfTests(t, shardTest)
-	const page = "docs/guides/scale.md"
-	rows := shardRow.FindAllStringSubmatch(readFile(t, page), -1)
-	if len(rows) != 7 {
-		t.Errorf("%s has %d rows of properties, want 7", page, len(rows))
+	checkContract(t, "docs/guides/scale.md", "S", 7, shardRow, shardTest)
+}
+
+// TestViewsContract does so for the properties of views.
+func TestViewsContract(t *testing.T) {
+	enterRoot(t)
+	checkContract(t, "docs/views.md", "V", 6, viewRow, viewTest)
+}
+
+// checkContract checks that a page has a row for each of n properties, which leads to places in the
+// code, and that a test carries the number of each.
+func checkContract(t *testing.T, page, letter string, n int, row, test *regexp.Regexp) {
+	t.Helper()
+	found := numbersOfTests(t, test)
+	rows := row.FindAllStringSubmatch(readFile(t, page), -1)
+	if len(rows) != n {
+		t.Errorf("%s has %d rows of properties, want %d", page, len(rows), n)
 	}
 	for _, row := range rows {
 		if !found[row[1]] {
-			t.Errorf("no test carries the number of S%s", row[1])
+			t.Errorf("no test carries the number of %s%s", letter, row[1])
 		}
-		checkPlaces(t, page, "S"+row[1], row[3])
+		checkPlaces(t, page, letter+row[1], row[3])
 	}
 }
 
