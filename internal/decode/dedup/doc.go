@@ -48,9 +48,11 @@
 //  1. For protobuf, the Unmarshal method must be generated, and the type's own: only then do the
 //     struct tags describe the encoding. The few handwritten ones are in handwritten.go. The
 //     wire type follows from the Go type, because the tags are wrong in places.
+//
 //  2. For JSON, the names and embedded structs follow the rules of encoding/json. A type that
 //     reads its JSON itself is called with a copy of it; common ones, such as Time, are read
 //     here (structreaders.go).
+//
 //  3. A type that leads to Secrets is not compiled, and in protobuf none with a field of an
 //     unknown kind. [Decoder.Shares] has the reason.
 //

@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"testing"
@@ -83,5 +84,38 @@ func FuzzEveryType(f *testing.F) {
 	f.Fuzz(func(t *testing.T, number uint16, data []byte) {
 		i := int(number) % len(types)
 		compare(t, plans[i], before[i], data)
+	})
+}
+
+// FuzzViews decodes as a random view of any of the types, in both encodings. A number says which type,
+// and a seed which view.
+func FuzzViews(f *testing.F) {
+	types := everyType(f)
+	filler := deduptest.New(5)
+	for i, typ := range types {
+		f.Add(uint16(i), uint64(i), randomObject(f, filler, typ, 4))
+		f.Add(uint16(i), uint64(i), filler.JSON(f, typ, 3))
+	}
+	f.Fuzz(func(t *testing.T, number uint16, seed uint64, data []byte) {
+		api := types[int(number)%len(types)]
+		view := deduptest.Views{Rand: rand.New(rand.NewPCG(seed, 0))}.View(api)
+		if view == nil {
+			return
+		}
+		table := new(Table)
+		inProtobuf, err := NewDecoder(table, newObject(api), ShareAll).View(view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		inJSON, err := newStructDecoder(table, api, ShareAll).View(view)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			sameView(t, inProtobuf, view, api, data)
+			sameView(t, inJSON, view, api, data)
+			keen(inProtobuf)
+			keenStructs(inJSON)
+		}
 	})
 }

@@ -1,7 +1,6 @@
 package dedup
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -13,106 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tidings-go/tidings/internal/decode/dedup/deduptest"
-	"github.com/tidings-go/tidings/internal/decode/fieldpath"
 )
-
-// randomViews makes random views of API types.
-type randomViews struct{ *rand.Rand }
-
-// of returns a random Go type for the values of an API type.
-func (r randomViews) of(api reflect.Type, depth int) reflect.Type {
-	_, readsItself := reflect.PointerTo(api).MethodByName("UnmarshalJSON")
-	_, isMessage := reflect.PointerTo(api).MethodByName("Unmarshal")
-	switch kind := api.Kind(); {
-	case readsItself, isMessage && kind != reflect.Struct, depth == 0:
-		return api
-	case kind == reflect.Pointer:
-		return reflect.PointerTo(r.of(api.Elem(), depth))
-	case kind == reflect.Slice && api.Elem().Kind() != reflect.Uint8:
-		return reflect.SliceOf(r.of(api.Elem(), depth))
-	case kind == reflect.Map:
-		return reflect.MapOf(r.of(api.Key(), depth), r.of(api.Elem(), depth))
-	case kind == reflect.String && r.IntN(2) == 0:
-		return reflect.TypeFor[string]()
-	case kind == reflect.Struct && r.IntN(4) > 0:
-		return r.structOf(api, depth-1, "")
-	}
-	return api
-}
-
-// structOf returns a struct with some of the fields of an API type, in any order, and with the field
-// of a name.
-func (r randomViews) structOf(api reflect.Type, depth int, always string) reflect.Type {
-	var fields []reflect.StructField
-	for i, f := range fieldpath.Fields(api) {
-		if f.Name != always && (r.IntN(2) == 0 || f.Name == "kind" || f.Name == "apiVersion") {
-			continue
-		}
-		fields = append(fields, reflect.StructField{
-			Name: fmt.Sprint("F", i), Type: r.of(f.Type, depth),
-			Tag: reflect.StructTag(fmt.Sprintf("json:%q", f.Name)),
-		})
-	}
-	r.Shuffle(len(fields), func(i, j int) { fields[i], fields[j] = fields[j], fields[i] })
-	return reflect.StructOf(fields)
-}
-
-// object returns a random view of objects of an API type, nil if they have no metadata.
-func (r randomViews) object(api reflect.Type) any {
-	hasMetadata := func(f fieldpath.Field) bool { return f.Name == "metadata" }
-	if !slices.ContainsFunc(fieldpath.Fields(api), hasMetadata) {
-		return nil
-	}
-	return reflect.New(r.structOf(api, 6, "metadata")).Interface()
-}
-
-// differs returns the path of a field of a view that has not the value which the API type has, ""
-// if there is none.
-func differs(view, api reflect.Value, path string) string {
-	switch kind := view.Kind(); {
-	case view.Type() == api.Type():
-		if !reflect.DeepEqual(view.Interface(), api.Interface()) {
-			return path
-		}
-	case kind == reflect.Struct:
-		for _, f := range fieldpath.Fields(view.Type()) {
-			of := fieldpath.Fields(api.Type())
-			k := slices.IndexFunc(of, func(o fieldpath.Field) bool { return o.Name == f.Name })
-			found := differs(view.FieldByIndex(f.Index), api.FieldByIndex(of[k].Index), path+"."+f.Name)
-			if found != "" {
-				return found
-			}
-		}
-	case kind != reflect.Pointer && kind != reflect.Slice && kind != reflect.Map:
-		if view.Convert(api.Type()).Interface() != api.Interface() {
-			return path
-		}
-	case view.IsNil() != api.IsNil():
-		return path + " (nil)"
-	case view.IsNil():
-	case kind == reflect.Pointer:
-		return differs(view.Elem(), api.Elem(), path)
-	case view.Len() != api.Len():
-		return path + " (length)"
-	case kind == reflect.Slice:
-		for i := range view.Len() {
-			if found := differs(view.Index(i), api.Index(i), fmt.Sprint(path, "[", i, "]")); found != "" {
-				return found
-			}
-		}
-	default:
-		for key, value := range view.Seq2() {
-			of := api.MapIndex(key.Convert(api.Type().Key()))
-			if !of.IsValid() {
-				return path + " (key)"
-			}
-			if found := differs(value, of, fmt.Sprint(path, "[", key, "]")); found != "" {
-				return found
-			}
-		}
-	}
-	return ""
-}
 
 // viewDecoder is a decoder of views in one of the forms.
 type viewDecoder interface {
@@ -151,7 +51,7 @@ func sameView(tb testing.TB, d viewDecoder, view any, api reflect.Type, data []b
 	if gotErr != nil {
 		tb.Fatalf("%v as %v from %q: %v", api, got.Type(), data, gotErr)
 	}
-	if path := differs(got.Elem(), whole.Elem(), ""); path != "" {
+	if path := deduptest.Differs(got.Elem(), whole.Elem(), ""); path != "" {
 		tb.Fatalf("%v as %v from %q:\n%s is not the same:\nwhole %+v\nview  %+v",
 			api, got.Type(), data, path, whole, got)
 	}
@@ -165,14 +65,14 @@ func sameView(tb testing.TB, d viewDecoder, view any, api reflect.Type, data []b
 func TestV1_EveryType(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	f, r := deduptest.New(seed), randomViews{rand.New(rand.NewPCG(seed, 0))}
+	f, r := deduptest.New(seed), deduptest.Views{Rand: rand.New(rand.NewPCG(seed, 0))}
 	table := new(Table)
 	views := 0
 	var fallen, inFast int64
 	for _, api := range everyType(t) {
 		t.Run(api.String(), func(t *testing.T) {
 			for range 4 {
-				view := r.object(api)
+				view := r.View(api)
 				if view == nil {
 					return
 				}

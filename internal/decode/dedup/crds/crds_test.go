@@ -134,6 +134,52 @@ func TestEveryType(t *testing.T) {
 	}
 }
 
+// TestV1_Views decodes random objects of every type as random views.
+func TestV1_Views(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	f, views := newFiller(seed), deduptest.Views{Rand: rand.New(rand.NewPCG(seed, 1))}
+	table := new(dedup.Table)
+	compared := 0
+	for _, typ := range everyType(t) {
+		t.Run(typ.String(), func(t *testing.T) {
+			for range 10 {
+				if view := views.View(typ); view != nil && sameView(t, table, view, typ, f.JSON(t, typ, 4)) {
+					compared++
+				}
+			}
+		})
+	}
+	if compared < 500 {
+		t.Errorf("%d views were compared: little is proved", compared)
+	}
+}
+
+// sameView decodes data as a view and as the whole object, and compares their fields. It reports
+// whether there is a whole object.
+func sameView(tb testing.TB, table *dedup.Table, view any, typ reflect.Type, data []byte) bool {
+	tb.Helper()
+	whole, got := reflect.New(typ), reflect.New(reflect.TypeOf(view).Elem())
+	if utiljson.Unmarshal(data, whole.Interface()) != nil {
+		return false
+	}
+	kind := whole.Interface().(runtime.Object).GetObjectKind().GroupVersionKind()
+	d, err := dedup.NewStructDecoder(table, kind, whole.Interface(), dedup.ShareAll).View(view)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for range 3 {
+		got.Elem().SetZero()
+		if _, err := d.Unmarshal(data, got.Interface()); err != nil {
+			tb.Fatalf("%v as %v from %s: %v", typ, got.Type(), data, err)
+		}
+		if path := deduptest.Differs(got.Elem(), whole.Elem(), ""); path != "" {
+			tb.Fatalf("%v as %v from %s: %s is not the same", typ, got.Type(), data, path)
+		}
+	}
+	return true
+}
+
 // FuzzEveryType decodes as any of the types: the number says which.
 func FuzzEveryType(f *testing.F) {
 	types := everyType(f)
