@@ -117,7 +117,7 @@ func TestV2_Mistakes(t *testing.T) {
 		says []string
 	}{
 		"untagged":          {viewError[*untagged](factory), []string{"Spec", "has no tag", `json:"nodeName"`}},
-		"unknown field":     {viewError[*unknownField](factory), []string{`"spec.nodename"`, "v1.PodSpec", "it has", "nodeName"}},
+		"unknown field":     {viewError[*unknownField](factory), []string{`"spec.nodename"`, "v1.PodSpec", `it has "nodeName"`}},
 		"another type":      {viewError[*otherType](factory), []string{`"spec.nodeName"`, "int64", "string", "declare it as string"}},
 		"pointer for value": {viewError[*pointerForValue](factory), []string{`"spec"`, "*v1.PodSpec", "a pointer for a value"}},
 		"value for pointer": {viewError[*valueForPointer](factory), []string{`"spec.priority"`, "int32", "*int32", "may be absent"}},

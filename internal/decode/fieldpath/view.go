@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -147,7 +148,7 @@ func (c viewCheck) fields(view, api reflect.Type, path string) error {
 			k := indexOf(of, f.Name)
 			if k < 0 {
 				return fmt.Errorf("%q: %v has no field %q, which %v declares: it has %s",
-					at, api, f.Name, nameOf(view), names(of))
+					at, api, f.Name, nameOf(view), like(f.Name, of))
 			}
 			in = of[k].Type
 		}
@@ -156,6 +157,16 @@ func (c viewCheck) fields(view, api reflect.Type, path string) error {
 		}
 	}
 	return nil
+}
+
+// like names the field that differs from a name by its case alone, or else all fields.
+func like(name string, fields []Field) string {
+	for _, f := range fields {
+		if strings.EqualFold(f.Name, name) {
+			return strconv.Quote(f.Name)
+		}
+	}
+	return names(fields)
 }
 
 // nameOf names a struct type: one without a name would be written with all its fields.
