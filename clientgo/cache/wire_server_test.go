@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/engine/delta"
 )
 
 // lastRequest is the last request of an informer.
@@ -125,8 +126,9 @@ func (s *wireServer) next(r *http.Request, at step) (a *answer) {
 	}
 	switch first := s.script.first[at]; {
 	case s.isHonest():
-		// Only a list takes the states out of a cache that no server had.
-		if at == watchStep && !c.expired && s.script.lies() == ofStates {
+		// Only a list takes the states out of a cache that no server had. Versions that no server
+		// had are apisim's to refuse.
+		if at == watchStep && !c.expired && s.script.lies() == ofStates && s.hadVersion(r) {
 			c.expired, a = true, refused(http.StatusGone, "")
 		}
 	case !s.hostile:
@@ -146,6 +148,13 @@ func (s *wireServer) next(r *http.Request, at step) (a *answer) {
 		now.Format("15:04:05.000"), r.UserAgent(), at, q.Get("resourceVersion"),
 		q.Get("continue"), q.Get("limit"), a))
 	return a
+}
+
+// hadVersion reports whether a watch begins at a version that the server had.
+func (s *wireServer) hadVersion(r *http.Request) bool {
+	_, newest, err := s.api.List(r.Context(), configMaps, "")
+	order, ok := delta.CompareDecimal(r.URL.Query().Get("resourceVersion"), newest)
+	return err == nil && ok && order <= 0
 }
 
 func (s *wireServer) isHonest() bool {
