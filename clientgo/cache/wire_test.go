@@ -1,7 +1,6 @@
 package cache_test
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -10,276 +9,299 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/dynamic"
-	theirdynamic "k8s.io/client-go/dynamic/dynamicinformer"
-	theirinformers "k8s.io/client-go/informers/core/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/metadata"
-	theirmetadata "k8s.io/client-go/metadata/metadatainformer"
 	"k8s.io/client-go/rest"
-	clientgo "k8s.io/client-go/tools/cache"
 
-	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/clientgo/cache"
-	"github.com/tidings-go/tidings/clientgo/dynamicinformer"
-	"github.com/tidings-go/tidings/clientgo/informers"
-	"github.com/tidings-go/tidings/clientgo/metadatainformer"
 	"github.com/tidings-go/tidings/internal/test/seeds"
 )
 
 var wireSeeds = seeds.New("wire", "TestWire", 50)
 
-// wireKind is a way to read objects.
-type wireKind struct {
-	name        string
-	contentType string
-	object      string // the beginning of an object in JSON, up to its metadata
-	theirs      func(*rest.Config) (clientgo.SharedIndexInformer, error)
-	ours        func(*rest.Config) (clientgo.SharedIndexInformer, error)
-}
-
-const (
-	protobuf     = "application/vnd.kubernetes.protobuf"
-	configMapIs  = `{"kind":"ConfigMap","apiVersion":"v1",`
-	metadataIs   = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1",`
-	asJSON       = "application/json"
-	hostileTime  = 4 * time.Minute
-	recoveryTime = 15 * time.Minute
-)
-
-var wireKinds = []wireKind{
-	{"typed, protobuf", protobuf, configMapIs, theirTyped, ourTyped},
-	{"typed, JSON", asJSON, configMapIs, theirTyped, ourTyped},
-	{"dynamic", asJSON, configMapIs, func(c *rest.Config) (clientgo.SharedIndexInformer, error) {
-		client, err := dynamic.NewForConfig(c)
-		if err != nil {
-			return nil, err
-		}
-		return theirdynamic.NewFilteredDynamicInformer(client, configMaps, "", 0, clientgo.Indexers{}, nil).Informer(), nil
-	}, func(c *rest.Config) (clientgo.SharedIndexInformer, error) {
-		client, err := dynamicinformer.NewClient(c, nil)
-		if err != nil {
-			return nil, err
-		}
-		return dynamicinformer.NewFilteredDynamicInformer(client, configMaps, "", 0, clientgo.Indexers{}, nil).Informer(), nil
-	}},
-	{"metadata", asJSON, metadataIs, func(c *rest.Config) (clientgo.SharedIndexInformer, error) {
-		client, err := metadata.NewForConfig(c)
-		if err != nil {
-			return nil, err
-		}
-		return theirmetadata.NewFilteredMetadataInformer(client, configMaps, "", 0, clientgo.Indexers{}, nil).Informer(), nil
-	}, func(c *rest.Config) (clientgo.SharedIndexInformer, error) {
-		client, err := metadatainformer.NewClient(c, nil)
-		if err != nil {
-			return nil, err
-		}
-		return metadatainformer.NewFilteredMetadataInformer(client, configMaps, "", 0, clientgo.Indexers{}, nil).Informer(), nil
-	}},
-	{"a ListerWatcher", protobuf, configMapIs, listerWatcherWith(clientgo.NewSharedIndexInformerWithOptions), listerWatcherWith(cache.NewSharedIndexInformerWithOptions)},
-}
-
-func theirTyped(c *rest.Config) (clientgo.SharedIndexInformer, error) {
-	client, err := kubernetes.NewForConfig(c)
-	if err != nil {
-		return nil, err
-	}
-	return theirinformers.NewConfigMapInformer(client, "", 0, clientgo.Indexers{}), nil
-}
-
-func ourTyped(c *rest.Config) (clientgo.SharedIndexInformer, error) {
-	client, err := kubernetes.NewForConfig(c)
-	if err != nil {
-		return nil, err
-	}
-	return informers.NewFilteredFor[*corev1.ConfigMap](client, "", 0, clientgo.Indexers{}, nil), nil
-}
-
-func listerWatcherWith(newInformer func(clientgo.ListerWatcher, runtime.Object, clientgo.SharedIndexInformerOptions) clientgo.SharedIndexInformer) func(*rest.Config) (clientgo.SharedIndexInformer, error) {
-	return func(c *rest.Config) (clientgo.SharedIndexInformer, error) {
-		client, err := kubernetes.NewForConfig(c)
-		if err != nil {
-			return nil, err
-		}
-		maps := client.CoreV1().ConfigMaps("")
-		return newInformer(&clientgo.ListWatch{
-			ListWithContextFunc:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return maps.List(ctx, o) },
-			WatchFuncWithContext: maps.Watch,
-		}, &corev1.ConfigMap{}, noOptions), nil
-	}
-}
-
-// TestWire has client-go's informer and ours, which follow one server that answers by a random
-// script, each from the script's beginning, while objects change. When the server has turned
-// honest, both caches have to reach its state, the notifications of the handlers have to follow
-// from each other and end in that state, and ours may not have made many more requests.
+// TestWire runs a native informer, one of the drop-in and client-go's, which follow one server
+// that answers by a random script, each from the script's beginning, while objects change. See
+// [runWire] for what is required of them. Ours may not send many more requests than client-go,
+// which sends none while it waits for an answer of wireScript.order.
 func TestWire(t *testing.T) {
 	for seed := range wireSeeds.All() {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			bubble(t, func(t *testing.T) { runWire(t, seed) })
+			script := newScript(rand.New(rand.NewPCG(seed, 1)))
+			theirs, ours := runWire(t, script)
+			for _, w := range ours {
+				if script.order == nil && w.requests > theirs.requests+wireSlack {
+					t.Errorf("%s made %d requests, client-go %d", w.name, w.requests, theirs.requests)
+				}
+			}
 		})
 	}
 }
 
-// wired is one of the two informers.
-type wired struct {
-	name      string
-	informer  clientgo.SharedIndexInformer
-	handler   *recorder
-	recovered time.Duration // the time after the server turned honest; negative is never
-	hostile   map[step]int  // the number of requests until then
-	spared    int           // the requests of these that the client repeated by itself
-}
-
-func runWire(t *testing.T, seed uint64) {
-	random := rand.New(rand.NewPCG(seed, 1))
-	kind := wireKinds[random.IntN(len(wireKinds))]
-	s := &wireServer{script: newScript(random), object: kind.object, honest: make(chan struct{}), asked: map[string]map[step]int{},
-		last: map[string]lastRequest{}, spared: map[string]int{}, leases: map[string]string{}}
-	s.start(t, seed)
-	w := &writer{t: t, random: random, server: s.api}
-	w.begin()
-	both := []*wired{newWired(t, s, "client-go", kind.contentType, kind.theirs), newWired(t, s, "tidings", kind.contentType, kind.ours)}
-	defer func() {
-		if t.Failed() {
-			t.Logf("repeat with: go test ./clientgo/cache -run TestWire -wire.seed=%d\n%s, %s\nwrites:\n  %s\nrequests:\n  %s", seed, kind.name, s.script,
-				strings.Join(w.notes, "\n  "), strings.Join(s.log, "\n  "))
+// FuzzWire makes the scripts of TestWire from bytes.
+func FuzzWire(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) <= 1<<14 {
+			runWire(t, newScript(&scriptBytes{data}))
 		}
-	}()
-	for began := time.Now(); time.Since(began) < hostileTime; {
-		time.Sleep(time.Duration(random.IntN(20_000)) * time.Millisecond)
-		s.write(w)
-	}
-	for _, of := range both {
-		of.hostile, of.spared = s.counts(of.name)
-	}
-	close(s.honest)
-	s.write(w)
-	s.recover(t, both)
-	theirs, ours := both[0], both[1]
-	if ours.recovered < 0 {
-		t.Errorf("ours holds\n  %s\nthe server\n  %s\nclient-go recovered after %v\nthe health of ours is %+v", strings.Join(cached(ours), "\n  "), strings.Join(s.holds(t), "\n  "), theirs.recovered, healthOf(ours))
-	}
-	if knows, wrong := ours.handler.story(); len(wrong) > 0 || ours.recovered >= 0 && !slices.Equal(slices.Sorted(maps.Keys(knows)), slices.Sorted(slices.Values(ours.informer.GetStore().ListKeys()))) {
-		t.Errorf("the handler received events that do not follow from each other:\n  %s\nit knows %v", strings.Join(wrong, "\n  "), knows)
-	}
-	comparePoliteness(t, theirs, ours)
-	t.Logf("%s: recovered after %v and %v, requests %v and %v", kind.name, theirs.recovered, ours.recovered, theirs.hostile, ours.hostile)
+	})
 }
 
-// wireSlack is the number of requests that ours may make beyond client-go's: ours lists again
-// where client-go goes on with a state that may be wrong. Its backoff allows fourteen attempts in
-// that time, of a streamed list, a list and a watch each.
-const wireSlack = 3 * 14
-
-// comparePoliteness compares the numbers of requests of the two while the server was hostile.
-func comparePoliteness(t *testing.T, theirs, ours *wired) {
-	t.Helper()
-	all := func(w *wired) (n int) {
-		for _, requests := range w.hostile {
-			n += requests
-		}
-		return n - w.spared
+// TestWireEachAnswer gives each answer in each place, once, a few times in a row and for ever,
+// from the first list on and later. Each round has another kind and another beginning.
+func TestWireEachAnswer(t *testing.T) {
+	watches := []*answer{}
+	for _, code := range []int{403, 410, 429, 500, 504} {
+		watches = append(watches, failed(code, 0, 0), failed(code, 0, time.Second))
 	}
-	if all(ours) > all(theirs)+wireSlack {
-		t.Errorf("ours made %v, of which its client %d, client-go %v and %d", ours.hostile, ours.spared, theirs.hostile, theirs.spared)
+	each := []*answer{
+		spoilt(cut, 0, 0, 0), spoilt(cut, 90, 0, 0), spoilt(inOrder, 90, 0, 0),
+		spoilt(flipped, 4, 0xff, 0), dropped(), impatient(429), refused(429, "1"), refused(503, "1"),
+		otherEncoding(),
 	}
-}
-
-func (s *wireServer) start(t *testing.T, seed uint64) {
-	var err error
-	s.api, err = apisim.New(apisim.Options{Seed: seed, Middleware: s.middleware})
-	must(t, err)
-	t.Cleanup(func() { must(t, s.api.Close()) })
-}
-
-// newWired makes an informer and runs it until the end of the test.
-func newWired(t *testing.T, s *wireServer, name, contentType string, newInformer func(*rest.Config) (clientgo.SharedIndexInformer, error)) *wired {
-	config := rest.CopyConfig(s.api.Config())
-	config.QPS, config.UserAgent = -1, name
-	config.ContentType = contentType
-	if contentType == protobuf {
-		config.AcceptContentTypes = protobuf + "," + asJSON
+	for _, code := range []int{400, 403, 404, 410, 414, 422, 429, 431, 500, 502, 503, 504} {
+		each = append(each, refused(code, ""))
 	}
-	informer, err := newInformer(config)
-	must(t, err)
-	w := &wired{name: name, informer: informer, handler: &recorder{state: stateOf}}
-	_, err = informer.AddEventHandler(w.handler)
-	must(t, err)
-	run(t, informer)
-	return w
-}
-
-// recover waits until both informers hold the objects of the server.
-func (s *wireServer) recover(t *testing.T, both []*wired) {
-	began := time.Now()
-	for _, w := range both {
-		w.recovered = -1
+	places := []struct {
+		steps   []step
+		answers []*answer
+	}{
+		{[]step{listStep}, append(slices.Clone(each), emptyPage(), repeatedToken())},
+		{[]step{pageStep}, append(slices.Clone(each), emptyPage(), repeatedToken())},
+		{[]step{listStep, pageStep}, []*answer{emptyPage(), repeatedToken()}},
+		{[]step{streamStep}, append(slices.Clone(each), watches...)},
+		{[]step{watchStep}, append(slices.Clone(each), watches...)},
 	}
-	for time.Since(began) < recoveryTime {
-		settle(5 * time.Second)
-		holds := s.holds(t)
-		for _, w := range both {
-			if equal := slices.Equal(cached(w), holds); equal != (w.recovered >= 0) {
-				w.recovered = time.Since(began)
-				if !equal {
-					w.recovered = -1
+	n := 0
+	for round := range max(1, min(*wireSeeds.Count/200, len(wireKinds)*laters)) {
+		for _, place := range places {
+			for _, a := range place.answers {
+				for _, times := range []int{1, 5, 0} {
+					n++
+					script := wireScript{
+						seed: uint64(n), kind: wireKinds[(n+round)%len(wireKinds)],
+						later: later((n/3 + round) % laters), paged: true,
+						first: map[step][]*answer{}, rest: map[step]*answer{},
+					}
+					if !slices.Contains(place.steps, streamStep) {
+						script.rest[streamStep] = refused(422, "")
+					}
+					for _, at := range place.steps {
+						if script.first[at] = slices.Repeat([]*answer{a}, times); times == 0 {
+							script.rest[at] = a
+						}
+					}
+					t.Run(fmt.Sprintf("%d: %s/%s/%d times", n, place.steps, a, times),
+						func(t *testing.T) { runWire(t, script) })
 				}
 			}
 		}
-		if both[0].recovered >= 0 && both[1].recovered >= 0 {
-			return
+	}
+}
+
+const (
+	// hostileTime is the time for which a server is hostile, orderedTime that for which it is
+	// so with answers of wireScript.order, which may have pauses of minutes.
+	hostileTime = 4 * time.Minute
+	orderedTime = 30 * time.Minute
+	// followTime is a quarter of the time within which a cache is in step with a server that is
+	// hostile but answers lists. In the last one, followRequests are allowed, or wireSlack more
+	// than client-go's.
+	followTime     = 15 * time.Minute
+	followRequests = 150
+	// recoveryTime is the time within which a cache is in step with an honest server, lieTime
+	// that after states that the server never had: the watch that brought them may have to end.
+	recoveryTime = 15 * time.Minute
+	lieTime      = time.Hour
+	// wireSlack is the number of requests that ours may make beyond client-go's: ours list again
+	// where client-go goes on with a state that may be wrong. Their backoff allows fourteen
+	// attempts in that time, of a streamed list, a list and a watch each.
+	wireSlack = 3 * 14
+)
+
+// runWire runs a script. Ours must be in step with the server while it is hostile, if it answers
+// lists, and after it has turned honest. The events of a handler must follow from each other and
+// add up to the cache. client-go must be in step in the end, except after clientGoStays.
+func runWire(t *testing.T, script wireScript) (theirs *wired, ours []*wired) {
+	bubble(t, func(t *testing.T) {
+		s := newWireServer(t, script)
+		w := &writer{t: t, random: rand.New(rand.NewPCG(script.seed, 1)), server: s.api}
+		w.begin()
+		defer func() {
+			if t.Failed() {
+				t.Logf("%s\nwrites:\n  %s\nrequests:\n  %s", script,
+					strings.Join(w.notes, "\n  "), strings.Join(s.log, "\n  "))
+			}
+		}()
+		all := s.informers(t)
+		theirs, ours = all[0], all[1:]
+		if script.later != atOnce {
+			settle(10 * time.Second)
+			s.begin()
 		}
-	}
-}
-
-// holds returns the states on the server, sorted.
-func (s *wireServer) holds(t *testing.T) []string {
-	objects, _, err := s.api.List(t.Context(), configMaps, "")
-	must(t, err)
-	var states []string
-	for _, obj := range objects {
-		states = append(states, wireState(obj))
-	}
-	slices.Sort(states)
-	return states
-}
-
-func cached(w *wired) []string {
-	var states []string
-	for _, obj := range w.informer.GetStore().List() {
-		if !isOdd(obj) {
-			states = append(states, wireState(obj))
+		lasts := hostileTime
+		if script.order != nil {
+			lasts = orderedTime
 		}
+		for began := time.Now(); time.Since(began) < lasts; {
+			time.Sleep(time.Duration(w.random.IntN(20_000)) * time.Millisecond)
+			s.write(w)
+		}
+		for _, of := range all {
+			of.requests = s.requests(of.name)
+		}
+		s.follow(t, all)
+		close(s.honest)
+		s.write(w)
+		if script.lies() == ofStates { // an invented state may look like one of the server's
+			for _, m := range w.list() {
+				w.replace(m)
+			}
+		}
+		s.recover(t, all)
+		for _, of := range ours {
+			s.check(t, of, theirs)
+		}
+		if theirs.recovered < 0 && !slices.ContainsFunc(clientGoStays, script.has) {
+			t.Errorf("client-go holds\n  %v\nthe server\n  %v", theirs.cached(wireState), s.holds(t))
+		}
+	})
+	return theirs, ours
+}
+
+// clientGoStays are the beginnings of the answers after which client-go may stay behind an honest
+// server; ours may not.
+var clientGoStays = []string{
+	"no answer", "silence after", "and silence", "a pause", // it has no time limit
+	aDay + " s", `"4294967297"`, // it waits for as long as it is told
+	// It goes on from any version, and from none.
+	"a bookmark of", "a list of no number", "an object that cannot be decoded",
+	"a cut", "an end in order", // of several deletes of one version, it has one (kubernetes#110210)
+}
+
+// informers runs an informer of each kind: client-go's, the drop-in's and a native one.
+func (s *wireServer) informers(t *testing.T) (all []*wired) {
+	kind := s.script.kind
+	for _, of := range []struct {
+		name string
+		open func(*testing.T, *rest.Config) *wired
+	}{
+		{"client-go", func(t *testing.T, c *rest.Config) *wired { return shared(t, c, kind.theirs) }},
+		{"drop-in", func(t *testing.T, c *rest.Config) *wired { return shared(t, c, kind.ours) }},
+		{"native", kind.native},
+	} {
+		config := rest.CopyConfig(s.api.Config())
+		config.QPS, config.UserAgent, config.ContentType = -1, of.name, kind.contentType
+		if kind.contentType == protobuf {
+			config.AcceptContentTypes = protobuf + "," + asJSON
+		}
+		w := of.open(t, config)
+		w.name = of.name
+		if s.script.lies() >= ofVersions && w.rewind != nil {
+			w.rewind() // P16: a version that goes back begins a new history
+		}
+		all = append(all, w)
 	}
-	slices.Sort(states)
-	return states
+	return all
 }
 
-func wireState(obj any) string {
-	m := obj.(metav1.Object)
-	return fmt.Sprintf("%s n=%s@%s uid %s", keyOf(obj), labelOf(obj), m.GetResourceVersion(), m.GetUID())
-}
-
-// write makes a random change. One in six is the end of a lease, with which two objects are
-// deleted.
-func (s *wireServer) write(w *writer) {
-	objects := w.list()
-	if len(objects) < 2 || w.random.IntN(6) > 0 {
-		w.write()
+// follow requires that informers are in step while the server is hostile, if it answers lists.
+func (s *wireServer) follow(t *testing.T, all []*wired) {
+	if !s.script.leavesLists() {
 		return
 	}
-	s.mu.Lock() // before the watches send the deletes
-	defer s.mu.Unlock()
-	first := w.remove(objects[0])
-	s.leases[first] = w.remove(objects[1])
-	w.note("these two deletes have one version")
+	settle(3 * followTime)
+	before := map[string]int{}
+	for _, w := range all {
+		before[w.name] = s.requests(w.name)
+	}
+	settle(followTime)
+	most := max(followRequests, s.requests(all[0].name)-before[all[0].name]+wireSlack)
+	for _, w := range all[1:] {
+		if !s.inStep(t, w) && !s.mayHang(w) {
+			t.Errorf("%s holds\n  %v\nthe server\n  %v\nwhile lists are answered", w.name,
+				w.cached(wireState), s.holds(t))
+		}
+		if n := s.requests(w.name) - before[w.name]; n > most {
+			t.Errorf("%s made %d requests in %v, want at most %d", w.name, n, followTime, most)
+		}
+	}
 }
 
-func healthOf(w *wired) any {
-	h, _ := cache.HealthOf(w.informer)
-	return h
+// recover waits until all informers are in step with the server.
+func (s *wireServer) recover(t *testing.T, all []*wired) {
+	most := recoveryTime
+	if s.script.lies() == ofStates {
+		most = lieTime
+	}
+	for _, w := range all {
+		w.recovered = -1
+	}
+	for began, left := time.Now(), len(all); left > 0 && time.Since(began) < most; {
+		settle(5 * time.Second)
+		left = len(all)
+		for _, w := range all {
+			switch inStep := s.inStep(t, w); {
+			case !inStep:
+				w.recovered = -1
+			case w.recovered < 0:
+				w.recovered = time.Since(began)
+			}
+			if w.recovered >= 0 {
+				left--
+			}
+		}
+	}
+}
+
+// check requires what runWire says of one of ours.
+func (s *wireServer) check(t *testing.T, w, theirs *wired) {
+	if w.recovered < 0 && !s.mayHang(w) {
+		t.Errorf("%s holds\n  %v\nthe server\n  %v\nclient-go recovered after %v\nits health is %+v",
+			w.name, w.cached(wireState), s.holds(t), theirs.recovered, w.health())
+	}
+	wrong := w.wrong()
+	if s.mayBeFake(w) {
+		wrong = slices.DeleteFunc(slices.Clone(wrong), func(event string) bool {
+			return strings.HasPrefix(event, "delete ") && strings.HasSuffix(event, `known as ""`)
+		})
+	}
+	if len(wrong) > 0 {
+		t.Errorf("the handler of %s received events that do not follow from each other:\n  %s",
+			w.name, strings.Join(wrong, "\n  "))
+	}
+	if held, cached := w.held(), w.cached(w.state); !maps.Equal(held, cached) {
+		t.Errorf("the events of %s add up to %v, its cache holds %v", w.name, held, cached)
+	}
+}
+
+// mayHang reports whether an informer waits for a list that it cannot end: client-go's client
+// does not say what a list brings, so the two minutes of P15 do not hold for a ListerWatcher.
+func (s *wireServer) mayHang(w *wired) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clients[w.name].hanging > 0 && w.name == "drop-in" && s.script.kind.name == ofProgram
+}
+
+// mayBeFake reports whether an informer takes the server for a fake, whose deletes of unknown
+// objects it reports, as docs/differences.md has it.
+func (s *wireServer) mayBeFake(w *wired) bool {
+	return w.name == "drop-in" && s.script.lies() >= ofNumbers
+}
+
+// inStep reports whether a cache has the state of the server. Objects that no writer made are left
+// out, unless a list was forced.
+func (s *wireServer) inStep(t *testing.T, w *wired) bool {
+	cached := w.cached(wireState)
+	if s.script.lies() < ofStates || !s.isHonest() {
+		maps.DeleteFunc(cached, func(key, _ string) bool { return isOdd(key) })
+	}
+	return maps.Equal(cached, s.holds(t))
+}
+
+// holds returns the states on the server.
+func (s *wireServer) holds(t *testing.T) map[string]string {
+	objects, _, err := s.api.List(t.Context(), configMaps, "")
+	must(t, err)
+	states := map[string]string{}
+	for _, obj := range objects {
+		states[keyOf(obj)] = wireState(obj)
+	}
+	return states
 }

@@ -49,7 +49,7 @@ func (w *writer) create(m *corev1.ConfigMap) {
 	m.Labels = map[string]string{"n": strconv.Itoa(w.random.IntN(5))}
 	created, err := w.server.Create(w.t.Context(), m)
 	must(w.t, err)
-	w.note("create %s", wireState(created))
+	w.note("create %s", keyOf(created)+" "+wireState(created))
 }
 
 // list returns copies of the objects.
@@ -76,20 +76,30 @@ func (w *writer) write() {
 	case 1:
 		w.remove(m)
 	case 2:
-		w.remove(m)
-		m.UID, m.ResourceVersion, m.CreationTimestamp = "", "", metav1.Time{}
-		w.create(m)
+		w.replace(m)
 	default:
 		m.Labels = map[string]string{"n": strconv.Itoa(w.random.IntN(5))}
 		changed, err := w.server.Update(w.t.Context(), m)
 		must(w.t, err)
-		w.note("update %s", wireState(changed))
+		w.note("update %s", keyOf(changed)+" "+wireState(changed))
 	}
+}
+
+// replace makes another object of the same name.
+func (w *writer) replace(m *corev1.ConfigMap) {
+	w.remove(m)
+	m.UID, m.ResourceVersion, m.CreationTimestamp = "", "", metav1.Time{}
+	w.create(m)
 }
 
 func (w *writer) remove(m *corev1.ConfigMap) (version string) {
 	removed, err := w.server.Delete(w.t.Context(), configMaps, m.Namespace, m.Name)
 	must(w.t, err)
-	w.note("delete %s", wireState(removed))
+	w.note("delete %s", keyOf(removed)+" "+wireState(removed))
 	return removed.(metav1.Object).GetResourceVersion()
+}
+
+func wireState(obj any) string {
+	m := obj.(metav1.Object)
+	return fmt.Sprintf("n=%s@%s uid %s", labelOf(obj), m.GetResourceVersion(), m.GetUID())
 }
