@@ -69,7 +69,7 @@ func TestWireEachAnswer(t *testing.T) {
 		{[]step{watchStep}, append(slices.Clone(each), watches...)},
 	}
 	n := 0
-	for round := range max(1, min(*wireSeeds.Count/200, len(wireKinds)*laters)) {
+	for round := range max(1, min(wireSeeds.Count()/200, len(wireKinds)*laters)) {
 		for _, place := range places {
 			for _, a := range place.answers {
 				for _, times := range []int{1, 5, 0} {

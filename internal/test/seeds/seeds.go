@@ -10,8 +10,10 @@ import (
 
 // Flags say which seeds a test runs.
 type Flags struct {
-	Count *int    // how many run, from 1 on
-	One   *uint64 // the only one to run, 0 for Count
+	One *uint64 // the only one to run, 0 for Count
+
+	count    *int
+	variable string // of the environment
 }
 
 // New defines the flags of a test: name.seeds and name.seed. count is how many seeds run
@@ -22,9 +24,17 @@ func New(name, test string, count int) Flags {
 		count = n
 	}
 	return Flags{
-		Count: flag.Int(name+".seeds", count, "how many seeds "+test+" runs ("+variable+")"),
-		One:   flag.Uint64(name+".seed", 0, "the one seed to run, as a failure printed it"),
+		count:    flag.Int(name+".seeds", count, "how many seeds "+test+" runs ("+variable+")"),
+		One:      flag.Uint64(name+".seed", 0, "the one seed to run, as a failure printed it"),
+		variable: variable,
 	}
+}
+
+// Count returns how many seeds run, from 1 on. The cache of go test notices that it reads the
+// environment: it does not see what New has read, before the tests begin.
+func (f Flags) Count() int {
+	os.Getenv(f.variable)
+	return *f.count
 }
 
 // All yields the seeds to run.
@@ -34,7 +44,7 @@ func (f Flags) All() iter.Seq[uint64] {
 			yield(*f.One)
 			return
 		}
-		for i := range *f.Count {
+		for i := range f.Count() {
 			if !yield(uint64(i + 1)) {
 				return
 			}

@@ -47,6 +47,6 @@ func generator(t *testing.T) func() (seed uint64, ok bool) {
 		if *soak > 0 {
 			return first + n, time.Since(began) < *soak && !t.Failed()
 		}
-		return first + n, n < uint64(*days.Count)
+		return first + n, n < uint64(days.Count())
 	}
 }
