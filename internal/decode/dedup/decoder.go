@@ -130,10 +130,10 @@ func (d *typedDecoder) without(less *typedDecoder, paths []string) error {
 	return nil
 }
 
-// like makes less a decoder of the same objects as d.
-func (less *typedDecoder) like(d *typedDecoder) {
-	less.table, less.typ, less.api, less.form, less.sharing = d.table, d.typ, d.api, d.form, d.sharing
-	less.secret, less.kind = d.secret, d.kind
+// like makes d a decoder of the same objects as another one.
+func (d *typedDecoder) like(of *typedDecoder) {
+	d.table, d.typ, d.api, d.form, d.sharing = of.table, of.typ, of.api, of.form, of.sharing
+	d.secret, d.kind = of.secret, of.kind
 }
 
 // whole decodes an object with the code of others, into the API type if it is a view, and leaves
