@@ -215,13 +215,23 @@ func copyValue(v reflect.Value) reflect.Value {
 			copied.Index(i).Set(copyValue(v.Index(i)))
 		}
 	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				copied.Field(i).Set(copyValue(v.Field(i)))
-			}
-		}
+		copyFields(copied, v)
 	}
 	return copied
+}
+
+// copyFields copies the values that the fields of a struct lead to. An embedded struct may have
+// exported fields without being exported itself.
+func copyFields(to, from reflect.Value) {
+	for f := range from.Type().Fields() {
+		i := f.Index[0]
+		switch {
+		case f.IsExported():
+			to.Field(i).Set(copyValue(from.Field(i)))
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			copyFields(to.Field(i), from.Field(i))
+		}
+	}
 }
 
 // watchHandler compares the objects of a notification after the handler's call.

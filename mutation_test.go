@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings/internal/engine/change"
+	"github.com/tidings-go/tidings/internal/see/fielddiff"
 )
 
 // TestMutationDetectorLooksAtOneKeyPerCall: after a list that changed everything, all that
@@ -62,5 +63,26 @@ func TestMutationDetectorBearsTypesOfAProgram(t *testing.T) {
 	d.sweep()
 	if len(found) != 1 || found[0].Key != "a" {
 		t.Errorf("found %v, want one write", found)
+	}
+}
+
+// words is embedded by a view, and is not exported.
+type words struct {
+	Words map[string]string `json:"words"`
+}
+
+// TestMutationDetectorCopiesEmbeddedFields: a copy of a view shares nothing with it that may be
+// written.
+func TestMutationDetectorCopiesEmbeddedFields(t *testing.T) {
+	view := &struct {
+		Meta  `json:"metadata"`
+		words `json:",inline"`
+	}{words: words{map[string]string{"a": "b"}}}
+	was := copyOf[Object](view)
+	if view.Words["a"] = "c"; same[Object](view, was) {
+		t.Error("a write to an embedded field is not seen")
+	}
+	if found := fielddiff.Diff(was, view); len(found) != 1 || found[0].Path != "words.a" {
+		t.Errorf("found %+v", found)
 	}
 }

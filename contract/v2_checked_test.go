@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -189,4 +190,34 @@ func mistakesFactory(t *testing.T) *tidings.Factory {
 func viewError[V tidings.Object](f *tidings.Factory) error {
 	_, err := tidings.View[V, *corev1.Pod](f, tidings.Selection{})
 	return err
+}
+
+// RankedMeta is metadata with a field that no object has.
+type RankedMeta struct {
+	tidings.Meta `json:",inline"`
+	Rank         int64 `json:"rank"`
+}
+
+type rankedView struct {
+	RankedMeta `json:"metadata"`
+}
+
+// TestV2_UncheckedMetadata takes metadata as it is declared, too.
+func TestV2_UncheckedMetadata(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
+		defer w.end()
+		c := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
+		_, err := apisim.Create(t.Context(), w.server, c)
+		w.must(err)
+		views, err := tidings.UncheckedView[*rankedView](w.factory,
+			corev1.SchemeGroupVersion.WithKind("ConfigMap"), tidings.Selection{})
+		w.must(err)
+		w.start()
+		got, err := views.Lister().Namespace("default").Get("a")
+		w.must(err)
+		if got.Rank != 0 || got.UID == "" {
+			t.Errorf("%+v", got)
+		}
+	})
 }

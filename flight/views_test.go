@@ -126,6 +126,9 @@ func recordView[T tidings.Object](
 		if whole != nil && len(fields) > 1 {
 			replay(w, track, newConfigMap, calm, math.Inf(1))
 		}
+		if len(fields) > 1 {
+			replayNames(w, track, whole, want)
+		}
 	})
 }
 
@@ -137,5 +140,23 @@ func newOf[T tidings.Object]() T {
 		return any(new(dataView)).(T)
 	default:
 		return any(new(nameView)).(T)
+	}
+}
+
+// replayNames replays a track as a view with metadata alone.
+func replayNames(w *world, track *flight.Track, whole runtime.Object, want map[string]string) {
+	w.Helper()
+	played, err := source.Replay(track, func() *nameView { return new(nameView) },
+		source.ReplayOptions{Speed: math.Inf(1), Whole: whole})
+	w.must(err)
+	again, err := tidings.NewInformer(played, tidings.InformerOptions[*nameView]{Transport: calm, Logger: quiet})
+	w.must(err)
+	ctx, stop := context.WithCancel(w.Context())
+	defer stop()
+	go again.Run(ctx) //nolint:errcheck // it ends with the test
+	<-played.Done()
+	synctest.Wait()
+	if got := statesOf(again); !maps.Equal(got, want) {
+		w.Errorf("as names %v, recorded %v", got, want)
 	}
 }

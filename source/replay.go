@@ -154,7 +154,11 @@ func replayedView[T Object](
 				"replay it as that view, or as the whole type", strings.Join(t.View, ", "), view, field)
 		}
 	}
-	return NewView(nil, resource, empty, whole, RESTOptions{}), nil
+	if t.Metadata && !isOfMetadata(view) {
+		return nil, fmt.Errorf("it is of metadata alone, and %v declares more: "+
+			"replay it as *metav1.PartialObjectMetadata", view)
+	}
+	return newView(nil, resource, empty, whole, RESTOptions{}, t.Metadata), nil
 }
 
 // Done is closed when all has been played, with the silence at its end, and the informer has taken

@@ -24,13 +24,20 @@ import (
 func NewView[T Object](
 	c *Client, resource Resource, make func() T, whole runtime.Object, o RESTOptions,
 ) *REST[T] {
+	return newView(c, resource, make, whole, o, isOfMetadata(reflect.TypeOf(make())))
+}
+
+// newView returns a source of views. With metadata, the objects come with metadata alone.
+func newView[T Object](
+	c *Client, resource Resource, make func() T, whole runtime.Object, o RESTOptions, metadata bool,
+) *REST[T] {
 	t := reflect.TypeOf(make())
 	err := CheckView(t, whole)
 	if err == nil && len(o.Drop) > 0 {
 		err = errors.New("RESTOptions.Drop is set: a view has what it declares, remove Drop")
 	}
 	gvk, as := resource.groupVersionKind(), ""
-	if err == nil && hasMetadataAlone(t) {
+	if err == nil && metadata {
 		whole, as, gvk = newMetadata(), metadataForm, metadataKind
 	}
 	o.DropManagedFields = err == nil && !slices.ContainsFunc(fieldpath.Declared(t), func(path string) bool {
@@ -132,7 +139,11 @@ func missingMetadata(t reflect.Type) string {
 	return ""
 }
 
-func hasMetadataAlone(view reflect.Type) bool { return len(fieldpath.Fields(view.Elem())) == 1 }
+// isOfMetadata reports whether a type is a view with metadata alone, of the types that it has in all
+// objects. What is not checked may declare others.
+func isOfMetadata(view reflect.Type) bool {
+	return CheckView(view, newMetadata()) == nil
+}
 
 // wrongKind returns the error of an object of another kind, if that is what err says.
 func (d *typedDecoder[T]) wrongKind(err error) (wrong error, ok bool) {

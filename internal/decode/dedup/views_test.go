@@ -3,10 +3,12 @@ package dedup
 import (
 	"math/rand/v2"
 	"reflect"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -185,3 +187,44 @@ func TestV1_AnotherKind(t *testing.T) {
 }
 
 func containsText(err error, text string) bool { return strings.Contains(err.Error(), text) }
+
+// expectingView has two fields whose values have the same bytes, of which one has more that is read.
+type expectingView struct {
+	Metadata struct{} `json:"metadata"`
+	First    *struct {
+		Note string `json:"note"`
+	} `json:"first-resourcesOfThis"`
+	Other *struct {
+		Note string             `json:"note"`
+		Max  *resource.Quantity `json:"max"`
+	} `json:"other-resourcesOfThis"`
+}
+
+// TestV1_ExpectedInOneShape expects a value of which a number is skipped where it comes first, and
+// read, but not here, where it comes again.
+func TestV1_ExpectedInOneShape(t *testing.T) {
+	kind := schema.GroupVersionKind{Group: "shop.example", Version: "v1", Kind: "Order"}
+	d, err := NewStructDecoder(new(Table), kind, &expectingView{}, ShareAll).Unchecked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var held []*expectingView
+	for i := range 20 {
+		const value = `{"max":1e100,"note":"a long text, so that the value is expected"}`
+		text := `{"metadata":{},"first-resourcesOfThis":` + value
+		if i%5 == 4 {
+			text += `,"other-resourcesOfThis":` + value
+		}
+		got, want := new(expectingView), new(expectingView)
+		held = append(held, got)
+		wantErr := utiljson.Unmarshal([]byte(text+"}"), want)
+		if _, err := d.Unmarshal([]byte(text+"}"), got); err != nil || wantErr != nil {
+			t.Fatal(err, wantErr)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("object %d:\n%+v\n%+v", i, got.Other, want.Other)
+		}
+		keenStructs(d)
+	}
+	runtime.KeepAlive(held)
+}

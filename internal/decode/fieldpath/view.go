@@ -119,7 +119,8 @@ func checkKinds(view, api reflect.Type) error {
 	case method != "":
 		return mismatch(fmt.Sprintf(", and %v has a method %s", view, method))
 	case view.Kind() == reflect.Interface,
-		view.Kind() == reflect.Map && api.Kind() == reflect.Map && view.Key().Kind() != api.Key().Kind():
+		view.Kind() == reflect.Array && !view.ConvertibleTo(api),
+		view.Kind() == reflect.Map && api.Kind() == reflect.Map && !sameKeys(view.Key(), api.Key()):
 		return mismatch("")
 	case view.Kind() == api.Kind():
 	case view.Kind() == reflect.Pointer:
@@ -132,9 +133,15 @@ func checkKinds(view, api reflect.Type) error {
 	return nil
 }
 
+// sameKeys reports whether keys of maps are encoded alike.
+func sameKeys(view, api reflect.Type) bool {
+	return view == api || view.Kind() == api.Kind() && view.ConvertibleTo(api) &&
+		encodesItself(view) == "" && encodesItself(api) == ""
+}
+
 // fields checks the fields of a struct.
 func (c viewCheck) fields(view, api reflect.Type, path string) error {
-	if err := checkTags(view, path); err != nil {
+	if err := checkTags(view, path, map[string]string{}); err != nil {
 		return err
 	}
 	var of []Field
@@ -177,11 +184,15 @@ func nameOf(t reflect.Type) string {
 	return t.String()
 }
 
+// fieldOf names a field of a struct type.
+func fieldOf(t reflect.Type, f reflect.StructField) string { return f.Name + " of " + nameOf(t) }
+
 var errTagged = errors.New("give it the name that the API has in JSON, as in `json:\"nodeName\"`")
 
-// checkTags checks that each field of a struct says which one of the API it is.
-func checkTags(view reflect.Type, path string) error {
-	seen := map[string]string{}
+// checkTags checks that each field of a struct says which one of the API it is, and no two the same:
+// the others would stay empty. seen has the fields beside which those of the struct stand, by their
+// names in JSON.
+func checkTags(view reflect.Type, path string, seen map[string]string) error {
 	for f := range view.Fields() {
 		at := strings.TrimPrefix(path+"."+f.Name, ".")
 		tag, isTagged := f.Tag.Lookup("json")
@@ -197,7 +208,7 @@ func checkTags(view reflect.Type, path string) error {
 		case inlined != nil && f.Type.Kind() == reflect.Pointer:
 			return fmt.Errorf("%s: %s embeds the pointer %v: embed the struct", at, nameOf(view), f.Type)
 		case inlined != nil && isTagged:
-			if err := checkTags(inlined, path); err != nil {
+			if err := checkTags(inlined, path, seen); err != nil {
 				return err
 			}
 		case inlined != nil:
@@ -209,28 +220,32 @@ func checkTags(view reflect.Type, path string) error {
 			return fmt.Errorf("%s: the tag of the field %s of %s says \"string\", which no API has",
 				at, f.Name, nameOf(view))
 		case seen[name] != "":
-			return fmt.Errorf("%s: the fields %s and %s of %s are both %q: keep one",
-				at, seen[name], f.Name, nameOf(view), name)
+			return fmt.Errorf("%s: the fields %s and %s are both %q: keep one",
+				at, seen[name], fieldOf(view, f), name)
 		default:
-			seen[name] = f.Name
+			seen[name] = fieldOf(view, f)
 		}
 	}
 	return nil
 }
 
 // Declared returns the paths of the fields that a view declares, in their order: those at which it
-// ends, as a struct of the API does, or a map.
-func Declared(view reflect.Type) []string { return declared(nil, view, "") }
+// ends, as a struct of the API does, or a map. It ends where a type comes again in itself, too. Of
+// metadata it has the fields, whatever its type is.
+func Declared(view reflect.Type) []string { return declared(nil, view, "", nil) }
 
-func declared(paths []string, t reflect.Type, path string) []string {
+// declared appends the paths in a value of type t, which is in values of the types around.
+func declared(paths []string, t reflect.Type, path string, around []reflect.Type) []string {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct || path != "" && encodesItself(t) != "" {
+	isOne := path != "" && path != "metadata" && encodesItself(t) != ""
+	if t.Kind() != reflect.Struct || t.NumField() == 0 || isOne || slices.Contains(around, t) {
 		return append(paths, path)
 	}
+	around = append(around, t)
 	for _, f := range Fields(t) {
-		paths = declared(paths, f.Type, strings.TrimPrefix(path+"."+f.Name, "."))
+		paths = declared(paths, f.Type, strings.TrimPrefix(path+"."+f.Name, "."), around)
 	}
 	return paths
 }

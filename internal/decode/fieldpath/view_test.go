@@ -55,14 +55,24 @@ func TestMistakesOfViews(t *testing.T) {
 	text := func(name, tag string) reflect.StructField {
 		return reflect.StructField{Name: name, Type: reflect.TypeFor[string](), Tag: reflect.StructTag(tag)}
 	}
+	inlined := func(name string) reflect.StructField {
+		t := reflect.TypeFor[base]()
+		return reflect.StructField{Name: name, Type: t, Tag: `json:",inline"`, Anonymous: true}
+	}
 	hidden := text("words", `json:"words"`)
 	hidden.PkgPath = "example.com/views"
 	for says, fields := range map[string][]reflect.StructField{
-		"is not exported":              {metadata, hidden},
-		"2 fields that are tagged":     {metadata, text("More", `json:"metadata"`)},
-		"A and B of the view are both": {metadata, text("A", `json:"at"`), text("B", `json:"at"`)},
-		"has no tag":                   {metadata, text("Words", "")},
-		"which no API has":             {metadata, text("Words", `json:"words,string"`)},
+		"is not exported": {metadata, hidden},
+		"Name of fieldpath.base and Name of the view are both": {
+			metadata, inlined("Base"), text("Name", `json:"name"`),
+		},
+		"Name of fieldpath.base and Name of fieldpath.base are both": {
+			metadata, inlined("Base"), inlined("Other"),
+		},
+		"2 fields that are tagged":                 {metadata, text("More", `json:"metadata"`)},
+		"A of the view and B of the view are both": {metadata, text("A", `json:"at"`), text("B", `json:"at"`)},
+		"has no tag":       {metadata, text("Words", "")},
+		"which no API has": {metadata, text("Words", `json:"words,string"`)},
 		"the keys of map[int]string are no strings": {metadata, {
 			Name: "Words", Type: reflect.TypeFor[map[int]string](), Tag: `json:"words"`,
 		}},
@@ -75,6 +85,62 @@ func TestMistakesOfViews(t *testing.T) {
 	for _, view := range []reflect.Type{reflect.TypeFor[nodeView](), reflect.TypeFor[*string]()} {
 		if err := CheckView(view, nil); err == nil {
 			t.Errorf("%v is taken for a view", view)
+		}
+	}
+}
+
+// base is embedded by views.
+type base struct {
+	Name string `json:"name"`
+}
+
+// changed is a key that is not what JSON has.
+type changed string
+
+func (c *changed) UnmarshalText(text []byte) error {
+	*c = "not " + changed(text)
+	return nil
+}
+
+// TestOwnTypes are views of types that no API of Kubernetes has.
+func TestOwnTypes(t *testing.T) {
+	type own struct {
+		Metadata struct{}          `json:"metadata"`
+		Pair     [2]int            `json:"pair"`
+		Keys     map[changed]int64 `json:"keys"`
+	}
+	type pair struct {
+		Metadata struct{}  `json:"metadata"`
+		Pair     [3]string `json:"pair"`
+	}
+	type keys struct {
+		Metadata struct{}         `json:"metadata"`
+		Keys     map[string]int64 `json:"keys"`
+	}
+	for path, view := range map[string]reflect.Type{
+		`"pair"`: reflect.TypeFor[*pair](), `"keys"`: reflect.TypeFor[*keys](),
+	} {
+		if err := CheckView(view, reflect.TypeFor[*own]()); err == nil || !strings.Contains(err.Error(), path) {
+			t.Errorf("%v: %v", view, err)
+		}
+	}
+	if err := CheckView(reflect.TypeFor[*own](), reflect.TypeFor[*own]()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDeclaredEnds lists the fields of a view that contains itself, and of one that asks whether
+// something is there.
+func TestDeclaredEnds(t *testing.T) {
+	type asks struct {
+		Left *struct{} `json:"left"`
+	}
+	for want, view := range map[string]reflect.Type{
+		"metadata.name left children named": reflect.TypeFor[*nodeView](),
+		"left":                              reflect.TypeFor[*asks](),
+	} {
+		if got := strings.Join(Declared(view), " "); got != want {
+			t.Errorf("%v: %q, want %q", view, got, want)
 		}
 	}
 }

@@ -71,7 +71,7 @@ func FuzzClosedTokens(f *testing.F) {
 		if !whole.Read(data) {
 			return
 		}
-		closed := Tokens{Known: func(data []byte, i int) int { return ValueEnd(data, i) }}
+		closed := Tokens{Known: func(data []byte, i int, _ uint16) int { return ValueEnd(data, i) }}
 		if !closed.Read(data) {
 			t.Fatalf("%q is refused where parts are known", data)
 		}

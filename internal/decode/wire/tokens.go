@@ -15,8 +15,8 @@ type Token struct {
 	N          uint32 // elements of an array, fields of an object
 	Strings    uint32 // strings in an array or object, at any depth, without names
 	Kind       TokenKind
-	Closed     bool // its insides were not cut: see [Tokens.Known]
-	shape      uint16
+	Closed     bool   // its insides were not cut: see [Tokens.Known]
+	Shape      uint16 // of an array or object that is not empty: see [Tokens.Field]
 }
 
 // IsText reports whether the token is a string.
@@ -56,10 +56,10 @@ const (
 // standard accepts, except texts, depths and numbers that are too large.
 type Tokens struct {
 	All []Token
-	// Known, if it is not nil, is called with the index at which an array or object begins. If
-	// it returns the index after that, because its bytes are those of a valid one, the token
-	// is closed: see Open.
-	Known func(data []byte, i int) int
+	// Known, if it is not nil, is called with the index at which an array or object begins, and
+	// with its shape. If it returns the index after that, because its bytes are those of one that
+	// was cut in this shape before, the token is closed: see Open.
+	Known func(data []byte, i int, shape uint16) int
 	// Field, if it is not nil, says which fields are read of objects that have a shape, a number
 	// other than 0: it returns the shape of the value of a field, and whether the field is read.
 	// One that is not leaves no tokens, and of its value only the end is looked for. Root is the
@@ -104,7 +104,7 @@ func (z *Tokens) Open(i uint32) uint32 {
 	}
 	opened := uint32(len(z.All))
 	z.depth, z.asked = -int(t.End-t.Begin), int(t.Begin) // of any depth: the value is valid
-	z.value(z.asked, t.shape)
+	z.value(z.asked, t.Shape)
 	return opened
 }
 
@@ -162,10 +162,10 @@ func (z *Tokens) nested(i int, kind TokenKind, bracket byte, shape uint16) int {
 		return i + 2
 	}
 	if z.Known != nil && i != z.asked {
-		if end := z.Known(z.data, i); end > 0 {
+		if end := z.Known(z.data, i, shape); end > 0 {
 			z.add(i, end, kind)
 			t := &z.All[len(z.All)-1]
-			t.Closed, t.shape = true, shape
+			t.Closed, t.Shape = true, shape
 			return end
 		}
 	}
@@ -204,6 +204,7 @@ func (z *Tokens) nested(i int, kind TokenKind, bracket byte, shape uint16) int {
 	z.depth--
 	t := &z.All[token]
 	t.End, t.Next, t.N, t.Strings = uint32(i+1), uint32(len(z.All)), uint32(n), z.strings-before
+	t.Shape = shape
 	return i + 1
 }
 
