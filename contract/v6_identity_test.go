@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/source"
 )
 
 // statusView is a view of Deployments and of ReplicaSets: its fields have other numbers in the two.
@@ -127,4 +128,21 @@ func askForOtherPod(t *testing.T, f *tidings.Factory) any {
 	}
 	i, err := tidings.View[*Pod, *corev1.Pod](f, tidings.Selection{})
 	return synced(t, i, err)
+}
+
+// TestV4_AnInformerOfASourceOfViews has no factory, and says which fields its objects have.
+func TestV4_AnInformerOfASourceOfViews(t *testing.T) {
+	pods := source.Resource{Version: "v1", Name: "pods", Kind: "Pod"}
+	src := source.NewView(nil, pods, func() *phaseView { return new(phaseView) }, new(corev1.Pod), source.RESTOptions{})
+	i, err := tidings.NewInformer(src, tidings.InformerOptions[*phaseView]{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inspected, err := i.Inspect()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if declares := i.Health().Declares; len(declares) != 5 || inspected.IsWhole() {
+		t.Errorf("it declares %q, whole %v", declares, inspected.IsWhole())
+	}
 }

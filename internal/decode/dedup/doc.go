@@ -58,7 +58,7 @@
 //
 //  4. A view (view.go) has the layout of its own Go type, with the numbers and names of the API type
 //     that it is a view of: one struct may be a view of several. A message that JSON inlines is laid
-//     out at the offset 0 of the same struct. What is not declared is skipped, in JSON by its brackets.
+//     out at the offset 0 of the same struct. What is not declared is skipped: in JSON its syntax is checked.
 //
 // Decoding protobuf (proto.go):
 //

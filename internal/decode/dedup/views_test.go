@@ -1,6 +1,7 @@
 package dedup
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -227,4 +228,31 @@ func TestV1_ExpectedInOneShape(t *testing.T) {
 		keenStructs(d)
 	}
 	runtime.KeepAlive(held)
+}
+
+// TestV1_DamageThatIsSkipped: a text that is not JSON is refused, also where the damage is in a value
+// that is not declared: what comes after it may be lost.
+func TestV1_DamageThatIsSkipped(t *testing.T) {
+	type view struct {
+		Metadata struct {
+			Name string `json:"name"`
+		} `json:"metadata"`
+	}
+	kind := schema.GroupVersionKind{Group: "shop.example", Version: "v1", Kind: "Order"}
+	d, err := NewStructDecoder(new(Table), kind, &view{}, ShareAll).Unchecked()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, status := range []string{
+		`{"x":{"y":"z"}}`, `[]`, `{}`, `[1,{},"\u0041"]`, ` null `, `-1.5e3`, `"a\"b"`, `true`, `[[],[ ]]`, "\"\xff\"",
+		`{"x":{"y":"z":1}}`, `{"x":]"y":"z":1[}`, `@@@`, `[1,]`, `{,}`, `{"a"}`, `{"a":}`, `01`, `tru`, "\"\n\"", `"\x"`, `[1 2]`,
+		`{"note":"lost quote, "next":"}}` + "\n" + `{"type":"MODIFIED","object":{"metadata":{"name":"b"},"status":{"note":"}`,
+	} {
+		text := `{"metadata":{"name":"a"},"status":` + status + `}`
+		var got view
+		_, err := d.Unmarshal([]byte(text), &got)
+		if (err == nil) != json.Valid([]byte(text)) || err == nil && got.Metadata.Name != "a" {
+			t.Errorf("%s: %v, %+v", text, err, got)
+		}
+	}
 }

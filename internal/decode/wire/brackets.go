@@ -92,63 +92,6 @@ func ValueEnd(text []byte, i int) int {
 	return b.End(text, i)
 }
 
-// anyEnd returns the index after the value that begins at i, or -1. The value is not checked, and
-// its strings are passed over as Tokens does it, eight bytes at a time: most are short.
-func anyEnd(text []byte, i int) int {
-	begin, depth := i, 0
-	for i < len(text) {
-		switch text[i] {
-		case '"':
-			if i = textEnd(text, i+1); i < 0 {
-				return -1
-			}
-			if depth == 0 {
-				return i
-			}
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth == 0 {
-				return i + 1
-			}
-		}
-		if depth <= 0 {
-			return wordEnd(text, begin)
-		}
-		i++
-	}
-	return -1
-}
-
-// textEnd returns the index after the string whose content is at i, or -1.
-func textEnd(text []byte, i int) int {
-	for {
-		if i = plain(text, i); i >= len(text) {
-			return -1
-		}
-		switch text[i] {
-		case '"':
-			return i + 1
-		case '\\':
-			i++
-		}
-		i++
-	}
-}
-
-// wordEnd returns the index after the number or word that begins at i, or -1.
-func wordEnd(text []byte, i int) int {
-	begin := i
-	for i < len(text) && text[i] != ',' && text[i] != '}' && text[i] != ']' && text[i] > ' ' {
-		i++
-	}
-	if i == begin {
-		return -1
-	}
-	return i
-}
-
 // Fields calls read with the name of each field of the object in the text, quotes included, and
 // with the index of its value. read returns the index after the value. Fields returns the index
 // of the bracket that ends the object. It refuses names with an escape: they may mean any name.

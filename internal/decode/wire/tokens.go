@@ -62,8 +62,8 @@ type Tokens struct {
 	Known func(data []byte, i int, shape uint16) int
 	// Field, if it is not nil, says which fields are read of objects that have a shape, a number
 	// other than 0: it returns the shape of the value of a field, and whether the field is read.
-	// One that is not leaves no tokens, and of its value only the end is looked for. Root is the
-	// shape of the text. The elements of an array have the shape of the array. Nothing is left out
+	// One that is not leaves no tokens: the syntax of its value is checked, and nothing else. Root is
+	// the shape of the text. The elements of an array have the shape of the array. Nothing is left out
 	// of a value of the shape 0, nor of the value of a field whose name has an escape.
 	Field func(shape uint16, name []byte) (value uint16, reads bool)
 	Root  uint16
@@ -133,11 +133,19 @@ func (z *Tokens) value(i int, shape uint16) int {
 }
 
 func (z *Tokens) word(i int, word string, kind TokenKind) int {
+	end := z.wordEnd(i, word)
+	if end > 0 {
+		z.add(i, end, kind)
+	}
+	return end
+}
+
+// wordEnd returns the index after a word at i, or -1 if it is not there.
+func (z *Tokens) wordEnd(i int, word string) int {
 	end := i + len(word)
 	if end > len(z.data) || string(z.data[i:end]) != word {
 		return -1
 	}
-	z.add(i, end, kind)
 	return end
 }
 
@@ -188,7 +196,7 @@ func (z *Tokens) nested(i int, kind TokenKind, bracket byte, shape uint16) int {
 			i = z.value(i, inside)
 			n++
 		default:
-			i = anyEnd(z.data, i)
+			i = z.skip(i)
 		}
 		if i < 0 {
 			return -1
@@ -224,6 +232,89 @@ func (z *Tokens) field(i int, shape uint16) (value uint16, reads bool, next int)
 		z.All = z.All[:at]
 	}
 	return value, reads, next
+}
+
+// skip returns the index after the value that begins at i, or -1, as value does, without tokens.
+func (z *Tokens) skip(i int) int {
+	if i >= len(z.data) {
+		return -1
+	}
+	switch z.data[i] {
+	case '{':
+		return z.skipNested(i, '}')
+	case '[':
+		return z.skipNested(i, ']')
+	case '"':
+		return z.textEnd(i + 1)
+	case 't':
+		return z.wordEnd(i, "true")
+	case 'f':
+		return z.wordEnd(i, "false")
+	case 'n':
+		return z.wordEnd(i, "null")
+	}
+	end, _ := z.numberEnd(i)
+	return end
+}
+
+// skipNested passes over an array or object, which ends with the given bracket.
+func (z *Tokens) skipNested(i int, bracket byte) int {
+	if z.depth == MaxDepth {
+		return -1
+	}
+	z.depth++
+	defer func() { z.depth-- }()
+	for first := true; ; first = false {
+		if i = Space(z.data, i+1); i >= len(z.data) {
+			return -1
+		}
+		if first && z.data[i] == bracket {
+			return i + 1
+		}
+		if bracket == '}' {
+			if z.data[i] != '"' {
+				return -1
+			}
+			if i = z.textEnd(i + 1); i < 0 {
+				return -1
+			}
+			if i = Space(z.data, i); i == len(z.data) || z.data[i] != ':' {
+				return -1
+			}
+			i = Space(z.data, i+1)
+		}
+		if i = z.skip(i); i < 0 {
+			return -1
+		}
+		if i = Space(z.data, i); i == len(z.data) || z.data[i] != ',' {
+			break
+		}
+	}
+	if i == len(z.data) || z.data[i] != bracket {
+		return -1
+	}
+	return i + 1
+}
+
+// textEnd returns the index after the string whose content is at i, or -1.
+func (z *Tokens) textEnd(i int) int {
+	for {
+		if i = plain(z.data, i); i >= len(z.data) {
+			return -1
+		}
+		switch c := z.data[i]; {
+		case c == '"':
+			return i + 1
+		case c == '\\':
+			if i = escape(z.data, i+1); i < 0 {
+				return -1
+			}
+		case c < ' ':
+			return -1
+		default:
+			i++
+		}
+	}
 }
 
 // name cuts the name of a field, and returns where its value begins.
@@ -323,6 +414,15 @@ func escape(data []byte, i int) int {
 }
 
 func (z *Tokens) number(i int) int {
+	end, kind := z.numberEnd(i)
+	if end > 0 {
+		z.add(i, end, kind)
+	}
+	return end
+}
+
+// numberEnd returns the index after the number that begins at i, or -1, and its kind.
+func (z *Tokens) numberEnd(i int) (int, TokenKind) {
 	begin, kind := i, Integer
 	if z.data[i] == '-' {
 		i++
@@ -330,12 +430,12 @@ func (z *Tokens) number(i int) int {
 	if i < len(z.data) && z.data[i] == '0' {
 		i++
 	} else if i = z.digits(i); i < 0 {
-		return -1
+		return -1, kind
 	}
 	if i < len(z.data) && z.data[i] == '.' {
 		kind = Float
 		if i = z.digits(i + 1); i < 0 {
-			return -1
+			return -1, kind
 		}
 	}
 	if i < len(z.data) && z.data[i]|0x20 == 'e' {
@@ -346,14 +446,13 @@ func (z *Tokens) number(i int) int {
 		}
 		exponent := i
 		if i = z.digits(i); i < 0 || i-exponent > maxExponent {
-			return -1
+			return -1, kind
 		}
 	}
 	if i-begin > maxNumber {
-		return -1
+		return -1, kind
 	}
-	z.add(begin, i, kind)
-	return i
+	return i, kind
 }
 
 func (z *Tokens) digits(i int) int {

@@ -56,7 +56,38 @@ func (r Views) View(api reflect.Type) any {
 	if !slices.ContainsFunc(fieldpath.Fields(api), hasMetadata) {
 		return nil
 	}
-	return reflect.New(r.structOf(api, 6, "metadata")).Interface()
+	return reflect.New(r.embed(r.structOf(api, 6, "metadata"))).Interface()
+}
+
+// embed puts some of the fields of the structs in a type without a name into embedded structs.
+func (r Views) embed(t reflect.Type) reflect.Type {
+	switch kind := t.Kind(); {
+	case t.Name() != "":
+		return t
+	case kind == reflect.Pointer:
+		return reflect.PointerTo(r.embed(t.Elem()))
+	case kind == reflect.Slice:
+		return reflect.SliceOf(r.embed(t.Elem()))
+	case kind == reflect.Map:
+		return reflect.MapOf(t.Key(), r.embed(t.Elem()))
+	case kind != reflect.Struct:
+		return t
+	}
+	var fields, inside []reflect.StructField
+	for f := range t.Fields() {
+		f = reflect.StructField{Name: f.Name, Type: r.embed(f.Type), Tag: f.Tag}
+		if f.Tag.Get("json") != "metadata" && r.IntN(6) == 0 {
+			inside = append(inside, f)
+		} else {
+			fields = append(fields, f)
+		}
+	}
+	if len(inside) > 0 {
+		fields = slices.Insert(fields, r.IntN(len(fields)+1), reflect.StructField{
+			Name: "Inside", Type: reflect.StructOf(inside), Tag: `json:",inline"`, Anonymous: true,
+		})
+	}
+	return reflect.StructOf(fields)
 }
 
 // Differs returns the path of a field of a view that has not the value which the API type has, ""
