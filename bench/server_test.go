@@ -80,11 +80,15 @@ type syncCase struct {
 	server.Spec
 	handlers      int
 	listerWatcher bool
+	viewAlone     bool // the others would need too much memory
 }
 
 // stacks returns the stacks that can read the server's objects. The drop-in has no client that
 // decodes custom resources into structs.
 func (c *syncCase) stacks() []stack.Stack {
+	if c.viewAlone {
+		return []stack.Stack{stack.View()}
+	}
 	if c.Kind == objects.Databases || c.Kind == objects.UnlikeDatabases {
 		return []stack.Stack{stack.ClientGo(), stack.Native(), stack.View()}
 	}
@@ -101,7 +105,7 @@ func BenchmarkSync(b *testing.B) {
 	n, others := pick(300, 3_000, 50_000), pick(150, 1_000, 10_000)
 	const streamed, paged = false, true
 	of := func(kind objects.Kind, n int, e server.Encoding, paged bool) syncCase {
-		return syncCase{server.Spec{Kind: kind, Objects: n, Encoding: e, Paged: paged}, 1, false}
+		return syncCase{server.Spec{Kind: kind, Objects: n, Encoding: e, Paged: paged}, 1, false, false}
 	}
 	usual := of(objects.Pods, n, server.Protobuf, streamed)
 	many, decoded := usual, usual
@@ -127,6 +131,11 @@ func BenchmarkSync(b *testing.B) {
 	}
 	for _, n := range pick(nil, nil, []int{10_000, 200_000}) {
 		cases = append(cases, of(objects.Pods, n, server.Protobuf, streamed))
+	}
+	for _, n := range pick(nil, nil, []int{1_000_000}) {
+		huge := of(objects.Pods, n, server.Protobuf, streamed)
+		huge.viewAlone = true
+		cases = append(cases, huge)
 	}
 	for _, c := range cases {
 		name := fmt.Sprintf("%s/handlers=%d", specName(c.Spec, c.listerWatcher), c.handlers)
