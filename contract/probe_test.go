@@ -185,10 +185,12 @@ var kinds = map[string]askFor{
 		return newProbe(t, i, err)
 	},
 	"view": func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
+		s.Drop = nil // a view has no managed fields
 		i, err := tidings.View[*configMapView, *corev1.ConfigMap](f, s)
 		return newProbe(t, i, err)
 	},
 	"unchecked view": func(t *testing.T, f *tidings.Factory, s tidings.Selection) probe {
+		s.Drop = nil
 		i, err := tidings.UncheckedView[*configMapView](f, corev1.SchemeGroupVersion.WithKind("ConfigMap"), s)
 		return newProbe(t, i, err)
 	},

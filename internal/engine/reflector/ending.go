@@ -30,7 +30,7 @@ const (
 	broken   cause = "broken"   // the connection was cut, or could not be made
 	// torn is a watch that the reflector ended because it was silent or suspected of lagging, or
 	// because the list of a merge was older.
-	torn cause = "torn"
+	torn cause = "silent" // as the attribute of spans has it
 	// lost is a watch that cannot be resumed for another reason: the resource is gone, or an object
 	// that the server could not read was deleted, which no event reports (KEP-3926).
 	lost cause = "lost"

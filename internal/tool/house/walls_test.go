@@ -20,7 +20,7 @@ var (
 		"internal/engine/delta":           {rooms: []string{"internal/engine/change"}, tests: []string{"internal/engine/delta", "store", "pgregory.net/rapid"}},
 		"internal/engine/fanout":          {rooms: []string{"internal/engine/change", "internal/see/histogram"}, tests: []string{"internal/engine/fanout", "pgregory.net/rapid"}},
 		"internal/decode/dedup":           {rooms: []string{"internal/decode/fieldpath", "internal/decode/wire"}, others: []string{"k8s.io/apimachinery", "sigs.k8s.io/json"}, tests: []string{"*"}},
-		"internal/decode/dedup/deduptest": {rooms: []string{"internal/decode/wire"}, others: []string{"k8s.io/apimachinery"}, tests: []string{"*"}},
+		"internal/decode/dedup/deduptest": {rooms: []string{"internal/decode/wire", "internal/decode/fieldpath"}, others: []string{"k8s.io/apimachinery"}, tests: []string{"*"}},
 		"internal/engine/tape":            {},
 		"flight": {
 			rooms:  []string{"internal/decode/fieldpath", "internal/engine/tape"},

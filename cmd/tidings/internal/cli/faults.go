@@ -251,6 +251,10 @@ func (f *faults) forbid(ctx context.Context) {
 // restore restores a backup of the server's storage.
 func (f *faults) restore(ctx context.Context) {
 	backup, then := f.d.server.Snapshot(), f.account()
+	if err := f.deletePod(ctx); err != nil { // users may pause: then there is nothing to notice
+		f.conclude(false, "", err.Error())
+		return
+	}
 	if !sleep(ctx, backupAge) {
 		return
 	}
