@@ -29,8 +29,9 @@ const (
 	// longestBackoff bounds the backoff of the informers, so that no fault lasts long.
 	longestBackoff = 2 * time.Second
 	// silentFrom is the number of the first event or bookmark that a silent watch does not send.
-	// The watch reaches it before silentAfter.
-	silentFrom, silentAfter = 5, 5 * bookmarkEvery
+	// The watch reaches it before silentAfter, and has brought a bookmark before: the events that a
+	// watch brings at its beginning are fewer.
+	silentFrom, silentAfter = 15, 15 * bookmarkEvery
 	// recoveryTimeout bounds the time until the informers have recovered.
 	recoveryTimeout = time.Minute
 	// recoveryEvery is the period of the checks whether they have recovered.
