@@ -102,14 +102,6 @@ type form struct {
 	of   reflect.Type // of a view, the API type
 }
 
-// declares returns the paths of the fields of a view, nil for whole objects.
-func (f form) declares() []string {
-	if f.verb != "View" && f.verb != "UncheckedView" {
-		return nil
-	}
-	return source.DeclaredFields(f.typ)
-}
-
 // String returns the words before the resource in the name of an informer.
 func (f form) String() string {
 	switch {
@@ -149,7 +141,7 @@ func ask[T Object](
 	}
 	shared, err := f.acquire(key, func(moved func(string)) (managed, error) {
 		o := collectionOptions[T]{
-			form: as, declares: as.declares(), name: informerName(as, resource, checked), selection: checked,
+			form: as, name: informerName(as, resource, checked), selection: checked,
 			resource: resource, client: f.client,
 			source: func(namespace string) source.Source[T] {
 				return open(source.RESTOptions{

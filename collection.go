@@ -7,8 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"reflect"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tidings-go/tidings/internal/decode/dedup"
 	"github.com/tidings-go/tidings/internal/engine"
@@ -25,6 +28,7 @@ import (
 type collection[T Object] struct {
 	*engine.Collection[T]
 	o            collectionOptions[T]
+	declares     []string            // the fields of a view, nil for whole objects
 	log          func() *slog.Logger // makes the logger late: its handler may call the factory
 	handlersMade atomic.Int64
 	indexLines   lograte.Limiter // limits the lines about index functions that failed
@@ -33,7 +37,6 @@ type collection[T Object] struct {
 // collectionOptions configure a collection.
 type collectionOptions[T Object] struct {
 	form      form            // of a factory, as in shareKey
-	declares  []string        // as in Health
 	name      string          // at first: namespaces change it
 	resource  source.Resource // as far as it is known
 	client    *source.Client  // the factory's; nil without one
@@ -54,9 +57,12 @@ type collectionOptions[T Object] struct {
 func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 	o.logger = cmp.Or(o.logger, slog.Default())
 	logger, life := o.logger, new(*engine.Lifecycle) // and no option: handlers keep log in memory
-	c := &collection[T]{o: o, log: func() *slog.Logger { return logger.With("informer", (*life).Name()) }}
+	c := &collection[T]{
+		o: o, declares: declaredBy[T](),
+		log: func() *slog.Logger { return logger.With("informer", (*life).Name()) },
+	}
 	options := engine.Options[T]{
-		Name: o.name, Declares: o.declares, Describe: describe[T],
+		Name: o.name, Declares: c.declares, Describe: describe[T],
 		Indexes:    make(map[any]store.IndexFunc[T], len(o.indexes)),
 		Namespaces: o.selection.namespaces, NamespacesByDefault: o.selection.byDefault,
 		Scope: o.resource.Scope, Slots: o.selection.slots,
@@ -84,6 +90,15 @@ func newCollection[T Object](o collectionOptions[T]) (*collection[T], error) {
 		*life = c.Life()
 	}
 	return c, err
+}
+
+// declaredBy returns the fields of a type of views, nil for whole objects and metadata.
+func declaredBy[T Object]() []string {
+	t := reflect.TypeFor[T]()
+	if t.Implements(reflect.TypeFor[runtime.Object]()) || source.CheckView(t, nil) != nil {
+		return nil
+	}
+	return source.DeclaredFields(t)
 }
 
 func describe[T Object](obj T) (version, uid string) {

@@ -6,11 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"sync"
 	"sync/atomic"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings/health"
@@ -90,7 +88,7 @@ func NewInformer[T Object](src source.Source[T], o InformerOptions[T]) (*Informe
 		return nil, informerError(o.Name, err)
 	}
 	c, err := newCollection(collectionOptions[T]{
-		name: o.Name, declares: declaredBy[T](), selection: everything,
+		name: o.Name, selection: everything,
 		resource:  source.Resource{Group: o.Resource.Group, Name: o.Resource.Resource},
 		source:    func(string) source.Source[T] { return src },
 		transform: o.Transform, sharer: sharerOf(src, o), indexes: o.Indexes,
@@ -343,13 +341,4 @@ func (i *Informer[T]) Namespaces() []string {
 		return c.Namespaces()
 	}
 	return nil
-}
-
-// declaredBy returns the fields of a type of views, nil for whole objects.
-func declaredBy[T Object]() []string {
-	t := reflect.TypeFor[T]()
-	if t.Implements(reflect.TypeFor[runtime.Object]()) || source.CheckView(t, nil) != nil {
-		return nil
-	}
-	return source.DeclaredFields(t)
 }

@@ -64,7 +64,7 @@ type inspection[T Object] struct{ *collection[T] }
 func (i inspection[T]) IsWhole() bool {
 	var none T
 	_, isMetadata := any(none).(*metav1.PartialObjectMetadata)
-	return i.o.declares == nil && !isMetadata
+	return i.declares == nil && !isMetadata
 }
 
 func (i inspection[T]) Server() string {

@@ -1,7 +1,6 @@
 package fieldpath
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -29,9 +28,9 @@ func indexOf(fields []Field, name string) int {
 	return slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
 }
 
-// CheckView returns an error if a Go type, a pointer to a struct, is no view of an API type, a
-// pointer to a struct as well: the error has the path of the field, both types and the remedy. A nil
-// API type is unknown; what the view has is taken as declared then.
+// CheckView returns an error if a Go type is no view of an API type. Both are pointers to structs. The
+// error has the path of the field, both types and the remedy. With a nil API type, the view is taken
+// as declared.
 func CheckView(view, api reflect.Type) error {
 	for _, t := range []reflect.Type{view, api} {
 		if t != nil && (t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct) {
@@ -69,11 +68,10 @@ func checkRoot(view reflect.Type) error {
 	return nil
 }
 
-// A viewCheck has the pairs of types that were checked, or are being checked: types may contain
-// themselves.
+// A viewCheck has the pairs of types whose check has begun: a type may contain itself.
 type viewCheck map[[2]reflect.Type]bool
 
-// value checks a value of the type of a view against the one of the API type, nil if that is
+// value checks the type of a value in a view against the type that the API has there, nil if that is
 // unknown.
 func (c viewCheck) value(view, api reflect.Type, path string) error {
 	pair := [2]reflect.Type{view, api}
@@ -85,7 +83,7 @@ func (c viewCheck) value(view, api reflect.Type, path string) error {
 		return fmt.Errorf("%q: %w", path, err)
 	}
 	var apiElem reflect.Type
-	switch kind := view.Kind(); kind {
+	switch view.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
 		if api != nil {
 			apiElem = api.Elem()
@@ -141,7 +139,10 @@ func sameKeys(view, api reflect.Type) bool {
 
 // fields checks the fields of a struct.
 func (c viewCheck) fields(view, api reflect.Type, path string) error {
-	if err := checkTags(view, path, map[string]string{}); err != nil {
+	switch err := checkTags(view, map[string]string{}); {
+	case err != nil && path != "":
+		return fmt.Errorf("%q: %w", path, err)
+	case err != nil:
 		return err
 	}
 	var of []Field
@@ -187,43 +188,44 @@ func nameOf(t reflect.Type) string {
 // fieldOf names a field of a struct type.
 func fieldOf(t reflect.Type, f reflect.StructField) string { return f.Name + " of " + nameOf(t) }
 
-var errTagged = errors.New("give it the name that the API has in JSON, as in `json:\"nodeName\"`")
+const tagRemedy = "give it the name that the API has in JSON, as in `json:\"nodeName\"`"
 
-// checkTags checks that each field of a struct says which one of the API it is, and no two the same:
-// the others would stay empty. seen has the fields beside which those of the struct stand, by their
-// names in JSON.
-func checkTags(view reflect.Type, path string, seen map[string]string) error {
+// checkTags checks that each field of a struct says which field of the API it is, and no two the
+// same: the others would stay empty. seen has the fields that were checked, by their names in JSON:
+// those of an embedded struct stand beside the others.
+func checkTags(view reflect.Type, seen map[string]string) error {
 	for f := range view.Fields() {
-		at := strings.TrimPrefix(path+"."+f.Name, ".")
-		tag, isTagged := f.Tag.Lookup("json")
-		name, options, _ := strings.Cut(tag, ",")
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		_, isTagged := f.Tag.Lookup("json")
 		_, _, inlined := jsonName(f)
+		problem := ""
 		switch {
 		case !f.IsExported() && !(f.Anonymous && inlined != nil):
-			return fmt.Errorf("%s: the field %s of %s is not exported: nothing can be written there; "+
-				"export it, with a tag", at, f.Name, nameOf(view))
-		case tag == "-":
-			return fmt.Errorf("%s: the field %s of %s is left out by its tag: remove the field",
-				at, f.Name, nameOf(view))
+			problem = "is not exported: nothing can be written there; export it, with a tag"
+		case f.Tag.Get("json") == "-":
+			problem = "is left out by its tag: remove the field"
 		case inlined != nil && f.Type.Kind() == reflect.Pointer:
-			return fmt.Errorf("%s: %s embeds the pointer %v: embed the struct", at, nameOf(view), f.Type)
+			problem = "embeds the pointer " + f.Type.String() + ": embed the struct"
 		case inlined != nil && isTagged:
-			if err := checkTags(inlined, path, seen); err != nil {
+			if err := checkTags(inlined, seen); err != nil {
 				return err
 			}
+			continue
 		case inlined != nil:
-			return fmt.Errorf("%s: the embedded %v has no tag: write `json:\",inline\"` if its fields "+
-				"stand beside the others, or else %w", at, f.Type, errTagged)
+			problem = "has no tag: write `json:\",inline\"` if its fields stand beside the others, or else " +
+				tagRemedy
 		case name == "":
-			return fmt.Errorf("%s: the field %s of %s has no tag: %w", at, f.Name, nameOf(view), errTagged)
+			problem = "has no tag: " + tagRemedy
 		case slices.Contains(strings.Split(options, ","), "string"):
-			return fmt.Errorf("%s: the tag of the field %s of %s says \"string\", which no API has",
-				at, f.Name, nameOf(view))
+			problem = "has the option \"string\" in its tag, which no API has: remove it"
 		case seen[name] != "":
-			return fmt.Errorf("%s: the fields %s and %s are both %q: keep one",
-				at, seen[name], fieldOf(view, f), name)
+			return fmt.Errorf("the fields %s and %s are both %q: keep one",
+				seen[name], fieldOf(view, f), name)
 		default:
 			seen[name] = fieldOf(view, f)
+		}
+		if problem != "" {
+			return fmt.Errorf("the field %s %s", fieldOf(view, f), problem)
 		}
 	}
 	return nil
