@@ -34,8 +34,8 @@ type statusCondition struct {
 	Reason  string `json:"reason"`
 }
 
-// TestV6_OneStructForTwoTypes reads one struct from two API types in turn, which share a table: each
-// field has the value of its own type.
+// TestV6_OneStructForTwoTypes reads one struct from two API types in turn. The two share a table, and
+// number their fields differently.
 func TestV6_OneStructForTwoTypes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})

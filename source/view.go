@@ -83,12 +83,12 @@ func (d *typedDecoder[T]) readViews(whole runtime.Object, table *Table, sharing 
 	return err
 }
 
-// CheckView returns an error if a Go type is no view of an API type, of which whole is an object, or
-// nil if there is no Go type of it. The error names the path of the field, both types and the remedy.
+// CheckView returns an error if a Go type is no view of the API type of whole; whole is nil if that has
+// no Go type. The error names the path of the field, both types and the remedy.
 //
-// A view is a pointer to a struct whose fields are tagged with names of the API, and have the type
-// that the API has there, a struct with fewer fields in its place, or a string for a named string.
-// Its metadata has the fields of tidings.Meta.
+// A view is a pointer to a struct. Each field is tagged with its name in the API, and has the type that
+// the API has there. A struct may be another one with fewer fields, a named string may be a string.
+// The metadata includes all fields of tidings.Meta.
 func CheckView(view reflect.Type, whole runtime.Object) error {
 	var api reflect.Type
 	if whole != nil {

@@ -49,8 +49,8 @@ type exchange struct {
 	next   http.Handler // apisim
 }
 
-// anyAnswer makes an answer to a request of any kind. The corpus of FuzzWire has the numbers of
-// the cases, and the order of the choices.
+// anyAnswer makes an answer to a request of any kind. The corpus of FuzzWire depends on the numbers
+// of the cases, and on the order in which choices are made.
 func anyAnswer(c choices) *answer {
 	switch c.IntN(8) {
 	case 1:

@@ -285,8 +285,8 @@ func (s *wireServer) mayBeFake(w *wired) bool {
 	return w.name == "drop-in" && s.script.lies() >= ofNumbers
 }
 
-// inStep reports whether a cache has the state of the server. Objects that no writer made are left
-// out, unless a list was forced.
+// inStep reports whether a cache equals the state of the server. Unless a list was forced, it does not
+// count objects that no writer has made.
 func (s *wireServer) inStep(t *testing.T, w *wired) bool {
 	cached := w.cached(wireState)
 	if s.script.lies() < ofStates || !s.isHonest() {

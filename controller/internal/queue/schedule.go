@@ -29,7 +29,7 @@ type schedule[R comparable] struct {
 	changed map[uint32]int64 // the time of the first change of each running entry marked changed
 	// promoted has the time at which an entry was queued that has changed its band since.
 	promoted map[uint32]int64
-	// least has the end of the wait that no change shortens, of entries that back off.
+	// least has, for entries that back off, the time before which no change makes them ready.
 	least map[uint32]int64
 }
 

@@ -261,8 +261,8 @@ func (c *compiler) addNumbered(l *layout, sf reflect.StructField, number int,
 	return l.addNumber(f, number, sf.Type)
 }
 
-// addDeclared adds the field of a view that has the value of a field of the API type, sf; none if
-// the view does not declare it. Where JSON has the fields of sf in its place, the view declares those.
+// addDeclared adds a field of the API type, sf, as far as a view declares it. JSON may have the
+// fields of sf in place of sf itself: then the view declares some of them.
 func (c *compiler) addDeclared(
 	l *layout, sf reflect.StructField, number int, declared []fieldpath.Pair,
 ) error {

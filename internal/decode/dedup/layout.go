@@ -6,8 +6,6 @@ import (
 	"reflect"
 	"sync"
 	"unsafe"
-
-	"github.com/tidings-go/tidings/internal/decode/fieldpath"
 )
 
 // A plan is the compiled layout of one Go type of objects, in one form, or the error of its
@@ -39,60 +37,6 @@ const (
 	inProtobuf
 	inJSON
 )
-
-// A cut is what a Go type has of an API type: all of itself, or less.
-type cut struct {
-	drop fieldpath.Tree // the fields that are left out of the type itself
-	// of is the API type of which the Go type is a view; undeclared if there is none, nil if the
-	// Go type is the API type.
-	of reflect.Type
-}
-
-// undeclared is the API type of a view of a type that is not known as a Go type.
-var undeclared = reflect.TypeFor[struct{ undeclared struct{} }]()
-
-// to returns the cut of a value of type t within a value of this cut, where the API has the type of.
-func (c cut) to(t, of reflect.Type) cut {
-	if c.of == undeclared {
-		return c
-	}
-	if t == of {
-		of = nil
-	}
-	return cut{of: of}
-}
-
-// elem returns the cut of the elements of a pointer, a slice or a map of type t.
-func (c cut) elem(t reflect.Type) cut {
-	if c.of == nil || c.of == undeclared {
-		return c
-	}
-	return c.to(t.Elem(), c.of.Elem())
-}
-
-// api returns the API type of values of a Go type.
-func (c cut) api(t reflect.Type) reflect.Type {
-	if c.of == nil || c.of == undeclared {
-		return t
-	}
-	return c.of
-}
-
-// fields returns the fields of a struct type as JSON has them, each with the one of the API type.
-func (c cut) fields(t reflect.Type) (fields []fieldpath.Pair) {
-	if c.of != nil && c.of != undeclared {
-		return fieldpath.Pairs(t, c.of)
-	}
-	for _, f := range fieldpath.Fields(t) {
-		fields = append(fields, fieldpath.Pair{View: f, API: f})
-	}
-	return fields
-}
-
-// variant returns the key of a Go type with a cut, in a form.
-func (c cut) variant(t reflect.Type, form form) variant {
-	return variant{typ: t, of: c.of, drop: c.drop.String(), form: form}
-}
 
 // A variant is a Go type in a form, with the API type that it is a view of, or without the fields
 // that are left out of its values. One struct may be a view of several API types.

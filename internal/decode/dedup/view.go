@@ -13,9 +13,9 @@ import (
 )
 
 // View returns a decoder of the objects of d that makes views of them: objects of the Go type of
-// example, with the fields that it declares. What it does not declare is skipped, not decoded nor
-// checked. Where the generated code has to decode an object, it decodes the whole, and the view
-// gets its fields.
+// example, with the fields that it declares. What it does not declare is skipped: in JSON, its syntax
+// alone is checked. Where the generated code has to decode an object, it decodes the whole, and the
+// view gets its fields.
 //
 // It returns an error, which names the path, both types and the remedy, if the Go type is no view of
 // the objects: see [fieldpath.CheckView].

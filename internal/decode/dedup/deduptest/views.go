@@ -90,8 +90,8 @@ func (r Views) embed(t reflect.Type) reflect.Type {
 	return reflect.StructOf(fields)
 }
 
-// Differs returns the path of a field of a view that has not the value which the API type has, ""
-// if there is none.
+// Differs returns the path of the first field of a view whose value is not the one of the whole
+// object; "" if all are equal.
 func Differs(view, api reflect.Value, path string) string {
 	switch kind := view.Kind(); {
 	case view.Type() == api.Type():
