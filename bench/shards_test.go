@@ -25,11 +25,11 @@ func BenchmarkShards(b *testing.B) {
 	for _, replicas := range []int{1, 2, 4, 8} {
 		slots := share(replicas)
 		onStacks(b, fmt.Sprintf("start/replicas=%d", replicas), []server.Spec{start},
-			[]stack.Stack{stack.Native()}, func(b *testing.B, s stack.Stack, t stack.Target) {
+			[]stack.Stack{stack.Native(), stack.View()}, func(b *testing.B, s stack.Stack, t stack.Target) {
 				benchmarkShare(b, s, t, slots)
 			})
 		onStacks(b, fmt.Sprintf("updates/replicas=%d", replicas), []server.Spec{updates},
-			[]stack.Stack{stack.Native()}, func(b *testing.B, s stack.Stack, t stack.Target) {
+			[]stack.Stack{stack.Native(), stack.View()}, func(b *testing.B, s stack.Stack, t stack.Target) {
 				benchmarkUpdatesOfShare(b, s, t, slots)
 			})
 	}

@@ -108,10 +108,8 @@ func compacted(w *world) {
 	l.receives("Deleted default/b tombstone 1", "Updated default/a 1→2", "Added default/d 1")
 }
 
-// refusedStreamedLists refuses streamed lists after some were streamed.
-func refusedStreamedLists(w *world) {
-	l := w.has("a", "b")
-	w.server.RefuseStreamedLists(true)
+// changesWhileAway makes the informer list five times, each time after changes.
+func changesWhileAway(w *world, l *ledger) {
 	for range 5 {
 		w.away(func() {
 			w.update("a", "2")
@@ -121,6 +119,13 @@ func refusedStreamedLists(w *world) {
 		w.settle()
 		l.agrees()
 	}
+}
+
+// refusedStreamedLists refuses streamed lists after some were streamed.
+func refusedStreamedLists(w *world) {
+	l := w.has("a", "b")
+	w.server.RefuseStreamedLists(true)
+	changesWhileAway(w, l)
 	if _, refused := w.streamedLists(); refused != 1 {
 		w.Errorf("%d streamed lists were refused, want 1", refused)
 	}
@@ -130,15 +135,7 @@ func refusedStreamedLists(w *world) {
 func refusedParameters(w *world) {
 	w.server.RefuseMediaTypeParameters(true)
 	l := w.has("a", "b")
-	for range 5 {
-		w.away(func() {
-			w.update("a", "2")
-			w.remove("b")
-			w.create("b", "1")
-		})
-		w.settle()
-		l.agrees()
-	}
+	changesWhileAway(w, l)
 	w.isRefusedParametersOnce()
 }
 

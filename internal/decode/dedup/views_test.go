@@ -151,18 +151,27 @@ func TestV3_SecretsLeaveNothing(t *testing.T) {
 	}
 }
 
-// TestV1_AnotherKind gives decoders of views in JSON objects of other kinds, which views do not have.
-func TestV1_AnotherKind(t *testing.T) {
-	type view struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
+// nameView is a view of any object.
+type nameView struct {
+	Metadata struct {
+		Name string `json:"name"`
+	} `json:"metadata"`
+}
+
+// newOrders returns a decoder of unchecked views of the kind Order of shop.example/v1.
+func newOrders(t *testing.T, view any) *StructDecoder {
+	t.Helper()
 	kind := schema.GroupVersionKind{Group: "shop.example", Version: "v1", Kind: "Order"}
-	d, err := NewStructDecoder(new(Table), kind, &view{}, ShareAll).Unchecked()
+	d, err := NewStructDecoder(new(Table), kind, view, ShareAll).Unchecked()
 	if err != nil {
 		t.Fatal(err)
 	}
+	return d
+}
+
+// TestV1_AnotherKind gives decoders of views in JSON objects of other kinds, which views do not have.
+func TestV1_AnotherKind(t *testing.T) {
+	d := newOrders(t, &nameView{})
 	for text, want := range map[string]string{
 		`{"metadata":{"name":"a"}}`: "",
 		`{"kind":"Order","apiVersion":"shop.example/v1","metadata":{"name":"a"}}`:                "",
@@ -176,7 +185,7 @@ func TestV1_AnotherKind(t *testing.T) {
 		`{"kind":"Secret","apiVersion":"v1","metadata":{"name":"a"}}`:                            "Secret",
 		`{"kind":7,"apiVersion":"v1","metadata":{"name":"a"}}`:                                   "kind",
 	} {
-		var got view
+		var got nameView
 		_, err := d.Unmarshal([]byte(text), &got)
 		switch {
 		case want == "" && (err != nil || got.Metadata.Name != "a"):
@@ -204,11 +213,7 @@ type expectingView struct {
 // TestV1_ExpectedInOneShape expects a value of which a number is skipped where it comes first, and
 // read, but not here, where it comes again.
 func TestV1_ExpectedInOneShape(t *testing.T) {
-	kind := schema.GroupVersionKind{Group: "shop.example", Version: "v1", Kind: "Order"}
-	d, err := NewStructDecoder(new(Table), kind, &expectingView{}, ShareAll).Unchecked()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := newOrders(t, &expectingView{})
 	var held []*expectingView
 	for i := range 20 {
 		const value = `{"max":1e100,"note":"a long text, so that the value is expected"}`
@@ -233,23 +238,14 @@ func TestV1_ExpectedInOneShape(t *testing.T) {
 // TestV1_DamageThatIsSkipped: a text that is not JSON is refused, also where the damage is in a value
 // that is not declared: what comes after it may be lost.
 func TestV1_DamageThatIsSkipped(t *testing.T) {
-	type view struct {
-		Metadata struct {
-			Name string `json:"name"`
-		} `json:"metadata"`
-	}
-	kind := schema.GroupVersionKind{Group: "shop.example", Version: "v1", Kind: "Order"}
-	d, err := NewStructDecoder(new(Table), kind, &view{}, ShareAll).Unchecked()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := newOrders(t, &nameView{})
 	for _, status := range []string{
 		`{"x":{"y":"z"}}`, `[]`, `{}`, `[1,{},"\u0041"]`, ` null `, `-1.5e3`, `"a\"b"`, `true`, `[[],[ ]]`, "\"\xff\"",
 		`{"x":{"y":"z":1}}`, `{"x":]"y":"z":1[}`, `@@@`, `[1,]`, `{,}`, `{"a"}`, `{"a":}`, `01`, `tru`, "\"\n\"", `"\x"`, `[1 2]`,
 		`{"note":"lost quote, "next":"}}` + "\n" + `{"type":"MODIFIED","object":{"metadata":{"name":"b"},"status":{"note":"}`,
 	} {
 		text := `{"metadata":{"name":"a"},"status":` + status + `}`
-		var got view
+		var got nameView
 		_, err := d.Unmarshal([]byte(text), &got)
 		if (err == nil) != json.Valid([]byte(text)) || err == nil && got.Metadata.Name != "a" {
 			t.Errorf("%s: %v, %+v", text, err, got)
