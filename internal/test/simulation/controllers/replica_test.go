@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,7 +33,7 @@ type replica struct {
 	*world
 	name    string
 	client  kubernetes.Interface
-	secrets *tidings.Informer[*corev1.Secret]
+	secrets *tidings.Informer[*secretView]
 	jobs    []*job
 	stop    context.CancelFunc
 	ended   chan error
@@ -58,6 +59,18 @@ type keyLog struct {
 	uid     types.UID
 	gone    bool              // the last call was that for the end of the object
 	wrote   map[string]string // the versions of its last writes, by object
+}
+
+// secretView is a view of Secrets, which are decoded whole.
+type secretView struct {
+	tidings.Meta `json:"metadata"`
+	Data         map[string][]byte `json:"data"`
+}
+
+func (s *secretView) isControlledBy(uid types.UID) bool {
+	return slices.ContainsFunc(s.OwnerReferences, func(ref metav1.OwnerReference) bool {
+		return ref.UID == uid && ref.Controller != nil && *ref.Controller
+	})
 }
 
 // inTerm is the runner of a controller, which tells the job its term.
@@ -117,7 +130,7 @@ func newReplica(w *world, name string) *replica {
 	w.must(err)
 	configMaps, err := tidings.For[*corev1.ConfigMap](factory, w.selection)
 	w.must(err)
-	r.secrets, err = tidings.For[*corev1.Secret](factory, w.selection)
+	r.secrets, err = tidings.View[*secretView, *corev1.Secret](factory, w.selection)
 	w.must(err)
 	r.jobs = []*job{{replica: r, name: "secrets"}}
 	r.jobs[0].reconcile = r.jobs[0].reconcileSecret
@@ -220,7 +233,7 @@ func (r *job) begin(request controller.Request[*corev1.ConfigMap]) *keyLog {
 // fresh checks that a cached object is not older than the last write of the run, or of the terms
 // before.
 func (r *job) fresh(
-	log *keyLog, kind string, request controller.Request[*corev1.ConfigMap], cached metav1.Object,
+	log *keyLog, kind string, request controller.Request[*corev1.ConfigMap], cached tidings.Object,
 ) {
 	id := kind + string(cached.GetUID())
 	wrote := cmp.Or(log.wrote[id], r.inherited[id])
@@ -290,7 +303,8 @@ func (r *job) reconcileSecret(
 		}
 		return err
 	}
-	written, err := secret, error(nil)
+	var written *corev1.Secret
+	err = nil
 	switch {
 	case !exists:
 		written, err = secrets.Create(ctx, &corev1.Secret{
@@ -301,17 +315,20 @@ func (r *job) reconcileSecret(
 			StringData: map[string]string{"want": want},
 			Data:       map[string][]byte{"want": []byte(want)},
 		}, metav1.CreateOptions{})
-	case !metav1.IsControlledBy(secret, cm):
+	case !secret.isControlledBy(cm.UID):
 		return fmt.Errorf("the secret is of another object")
 	case string(secret.Data["want"]) != want:
-		changed := secret.DeepCopy()
+		changed := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+			Name: secret.Name, UID: secret.UID, ResourceVersion: secret.ResourceVersion,
+			OwnerReferences: secret.OwnerReferences,
+		}}
 		changed.Data = map[string][]byte{"want": []byte(want)}
 		written, err = secrets.Update(ctx, changed, metav1.UpdateOptions{})
 	}
 	if err != nil {
 		return err
 	}
-	if written != secret {
+	if written != nil {
 		r.note(log, "secret", written)
 	}
 	if cm.Annotations[annotation] != want {
