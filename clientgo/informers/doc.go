@@ -41,8 +41,8 @@
 //
 // Cached objects share equal strings, messages, slices and maps, among all types of the
 // factory. Change none without a DeepCopy. [WithSharing] limits it, [WithSharingAmong]
-// extends it to several factories, [WithDrop] and [WithDropFor] leave out fields, and with
-// [WithoutServerDrop] the server sends them all the same.
+// extends it to several factories, [WithDrop] and [WithDropFor] leave out fields. With
+// [WithoutServerDrop] the server sends managed fields all the same.
 //
 // # What a caller must do
 //

@@ -23,5 +23,6 @@
 //
 // The cached objects of a factory share equal parts. Change none without a DeepCopy.
 // [WithSharing] limits it, [WithSharingAmong] extends it to several factories, [WithDrop] and
-// [WithDropFor] leave out fields, and with [WithoutServerDrop] the server sends them all the same.
+// [WithDropFor] leave out fields. With [WithoutServerDrop] the server sends managed fields all the
+// same.
 package metadatainformer

@@ -33,7 +33,7 @@ func (w *world) outage() {
 		w.disturbInstance()
 		return
 	}
-	switch n := w.random.IntN(8); n {
+	switch n := w.random.IntN(9); n {
 	case 0, 1:
 		w.cut()
 	case 2:
@@ -71,6 +71,12 @@ func (w *world) outage() {
 	case 7:
 		if !w.isActive("SetUsers") {
 			w.forbid()
+		}
+	case 8:
+		if !w.isActive("RefuseMediaTypeParameters") {
+			w.server.RefuseMediaTypeParameters(true)
+			w.persist("RefuseMediaTypeParameters", "true", func() { w.server.RefuseMediaTypeParameters(false) })
+			w.cut()
 		}
 	}
 }

@@ -78,7 +78,7 @@ func runDay(t *testing.T, seed uint64, all *totals) {
 func (w *world) begin() {
 	o := apisim.Options{
 		Seed: w.seed, HistoryLimit: 20 + w.random.IntN(500), BookmarkInterval: w.between(60, 1800),
-		ShardedListAndWatch: w.random.IntN(3) == 0,
+		ShardedListAndWatch: w.random.IntN(3) == 0, ManagedFieldsOptOut: w.random.IntN(2) == 0,
 	}
 	w.note("server with %+v", o)
 	var err error
