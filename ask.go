@@ -86,9 +86,8 @@ func askByResource[T Object](
 	if known, ok := builtin.ForGVR(gvr); ok {
 		resource.Kind, resource.Scope = known.Kind, scopeFrom(known.Namespaced)
 	}
-	informer, err := ask(f, form{verb: verb}, resource, s, func(o source.RESTOptions) source.Source[T] {
-		return open(f.client, resource, o)
-	})
+	read := func(o source.RESTOptions) source.Source[T] { return open(f.client, resource, o) }
+	informer, err := ask(f, form{verb: verb}, resource, s, read)
 	if err != nil {
 		return fail(err)
 	}

@@ -165,9 +165,9 @@ func same[T Object](a, b T) (equal bool) {
 	return equality.Semantic.DeepEqual(a, b)
 }
 
-// copyOf copies an object, also one without a DeepCopyObject, or whose DeepCopyObject panics: that of
-// an Unstructured does so for values that a program puts into its maps and that JSON does not have,
-// such as an int.
+// copyOf copies an object, also one without a DeepCopyObject, or whose DeepCopyObject panics: an
+// Unstructured does so for values that a program puts into its maps and that JSON does not have, such
+// as an int.
 func copyOf[T Object](obj T) (copied T) {
 	deep, ok := any(obj).(runtime.Object)
 	if !ok {

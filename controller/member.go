@@ -164,8 +164,8 @@ func newShare(group *Slots, whole int) *share {
 	return &share{group: group, States: entries.States{Whole: whole, By: group.by}}
 }
 
-// run is the body of Run: it calls f with a context that ends when the group was left, and returns after that.
-// It returns ErrRunning during another call.
+// run is the body of Run: it calls f with a context that ends when the group was left, and returns
+// after that. It returns ErrRunning during another call.
 func (s *share) run(ctx context.Context, f func(lasting context.Context) error) error {
 	s.mu.Lock()
 	inRun := s.inRun

@@ -170,7 +170,8 @@ func (e objectEncoder) object(object any) ([]byte, error) {
 	}
 	kind := e.kind
 	_, metadata := object.(*metav1.PartialObjectMetadata)
-	if metadata = metadata || e.metadata; metadata { // the kind that servers send: clients may have replaced it
+	metadata = metadata || e.metadata
+	if metadata { // the kind that servers send: clients may have replaced it
 		kind = metav1.SchemeGroupVersion.WithKind("PartialObjectMetadata")
 	}
 	if metadata || fields["kind"] == nil && kind.Kind != "" {

@@ -97,15 +97,20 @@ type typedDecoder[T Object] struct {
 func newTypedDecoder[T Object](gvk schema.GroupVersionKind, make func() T, table *Table,
 	sharing Sharing) *typedDecoder[T] {
 	d := &typedDecoder[T]{make: make, gvk: gvk}
+	d.read(make(), table, sharing)
+	return d
+}
+
+// read makes a new decoder one of objects of the Go type of example.
+func (d *typedDecoder[T]) read(example any, table *Table, sharing Sharing) {
 	if sharing == ShareAll {
 		d.sharer = dedup.NewSharer(table, dedup.SharerOptions{NoSecrets: true})
 	}
-	d.structs = dedup.NewStructDecoder(table, gvk, make(), sharing)
-	var example dedup.Message
-	if example, d.isProtobuf = any(make()).(dedup.Message); d.isProtobuf {
-		d.shared = dedup.NewDecoder(table, example, sharing)
+	d.structs = dedup.NewStructDecoder(table, d.gvk, example, sharing)
+	var message dedup.Message
+	if message, d.isProtobuf = example.(dedup.Message); d.isProtobuf {
+		d.shared = dedup.NewDecoder(table, message, sharing)
 	}
-	return d
 }
 
 func (d *typedDecoder[T]) without(paths []string) error {
@@ -116,7 +121,7 @@ func (d *typedDecoder[T]) without(paths []string) error {
 	return err
 }
 
-// metadataForm are the media type parameters that ask for metadata alone, of an object or of a list.
+// metadataForm has the media type parameters that ask for metadata alone, with a kind to fill in.
 const metadataForm = ";as=%s;g=meta.k8s.io;v=v1"
 
 // metadataKind is the kind of metadata alone.

@@ -1,8 +1,8 @@
 // Package source reads collections of Kubernetes objects: a [Source] lists and watches one
 // of them, a [Stream] is a running watch, and [REST] is the Source that speaks the protocol
-// itself, through a [Client]. [NewTyped] makes one for types of a scheme, [NewView] for structs that
-// declare the fields that are read, [NewDynamic] for unstructured objects and [NewMetadata] for
-// metadata alone.
+// itself, through a [Client]. [NewTyped] makes one for types of a scheme, [NewView] for structs
+// that declare the fields that are read, [NewDynamic] for unstructured objects and [NewMetadata]
+// for metadata alone.
 //
 //	API server ──HTTP──▶ Client ──watch──▶ frames ──▶ one frame ──▶ decoder ──▶ []Event[T]
 //	                        │                                         ▲

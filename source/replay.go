@@ -151,7 +151,8 @@ func replayedView[T Object](
 	for _, field := range DeclaredFields(view) {
 		if t.View != nil && !slices.Contains(t.View, field) {
 			return nil, fmt.Errorf("it is of a view with the fields %s, and %v declares %q: "+
-				"replay it as that view, or as the whole type", strings.Join(t.View, ", "), view, field)
+				"replay it as that view, or as the whole type",
+				strings.Join(t.View, ", "), view, field)
 		}
 	}
 	if t.Metadata && !isOfMetadata(view) {

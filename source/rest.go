@@ -85,8 +85,9 @@ type REST[T Object] struct {
 	// identifiable and identifiableInJSON say that the identity of objects in protobuf, or in
 	// JSON, can be read before they are decoded.
 	identifiable, identifiableInJSON bool
-	needsKind                        bool     // the kind of the resource has to be written into the objects
-	declares                         []string // the fields of a view; nil for whole objects
+
+	needsKind bool     // the kind of the resource has to be written into the objects
+	declares  []string // the fields of a view; nil for whole objects
 
 	buffer   atomic.Pointer[[]byte] // of the last page, for the next one
 	received atomic.Uint64          // bytes of answers

@@ -13,14 +13,14 @@ import (
 	"github.com/tidings-go/tidings/internal/decode/fieldpath"
 )
 
-// NewView returns a source of views of the objects of resource: of values of the Go type that make
-// returns, which declares the fields that are read. whole is an object of the API type, for example
-// new(corev1.Pod), or nil if there is no Go type; then the objects come in JSON, and what the view
-// declares is not checked. [CheckView] says whether the type is a view; if it is not, every List and
-// Watch fails with its error. RESTOptions.Drop is an error.
+// NewView returns a source of views of the objects of resource: of objects of the Go type that make
+// returns, which declares the fields that are read. whole is an object of the API type, such as
+// new(corev1.Pod). It is nil if there is no Go type of it: then objects come in JSON, and what the
+// view declares is not checked. If the type is no view, as [CheckView] says, or RESTOptions.Drop is
+// set, every List and Watch fails with the reason.
 //
-// A view with metadata alone asks the server for that alone, and one without managed fields as
-// RESTOptions.DropManagedFields does.
+// The server is asked for metadata alone, if the view has nothing else, and without managed fields,
+// if it does not declare them: see RESTOptions.DropManagedFields.
 func NewView[T Object](
 	c *Client, resource Resource, make func() T, whole runtime.Object, o RESTOptions,
 ) *REST[T] {
@@ -40,9 +40,7 @@ func newView[T Object](
 	if err == nil && metadata {
 		whole, as, gvk = newMetadata(), metadataForm, metadataKind
 	}
-	o.DropManagedFields = err == nil && !slices.ContainsFunc(fieldpath.Declared(t), func(path string) bool {
-		return strings.HasPrefix(path, "metadata.managedFields")
-	})
+	o.DropManagedFields = err == nil && !declaresManagedFields(t)
 	s := newREST(c, resource, o, func(o RESTOptions, table *Table) decoder[T] {
 		d := &typedDecoder[T]{gvk: gvk, make: make, as: as}
 		if err == nil {
@@ -55,40 +53,34 @@ func newView[T Object](
 		return s
 	}
 	s.declares = DeclaredFields(t)
-	s.identifiable, s.identifiableInJSON = s.decoder.(*typedDecoder[T]).isProtobuf, true
+	s.identifiable, s.identifiableInJSON = identifiable(reflect.TypeOf(whole)), true
 	s.objectSize += int64(t.Elem().Size())
 	return s
 }
 
-// readViews makes a new decoder one of views.
-func (d *typedDecoder[T]) readViews(whole runtime.Object, table *Table, sharing Sharing) error {
-	view := d.make()
-	if sharing == ShareAll {
-		d.sharer = dedup.NewSharer(table, dedup.SharerOptions{NoSecrets: true})
-	}
-	var err error
+// readViews makes a new decoder one of views of objects like whole, which is nil if they have no Go
+// type.
+func (d *typedDecoder[T]) readViews(
+	whole runtime.Object, table *Table, sharing Sharing,
+) (err error) {
 	if whole == nil {
-		d.structs, err = dedup.NewStructDecoder(table, d.gvk, view, sharing).Unchecked()
+		d.read(d.make(), table, sharing)
+		d.structs, err = d.structs.Unchecked()
 		return err
 	}
-	if d.structs, err = dedup.NewStructDecoder(table, d.gvk, whole, sharing).View(view); err != nil {
-		return err
-	}
-	var message dedup.Message
-	if message, d.isProtobuf = whole.(dedup.Message); d.isProtobuf && identifiable(reflect.TypeOf(whole)) {
-		d.shared, err = dedup.NewDecoder(table, message, sharing).View(view)
-	} else {
-		d.isProtobuf = false
+	d.read(whole, table, sharing)
+	if d.structs, err = d.structs.View(d.make()); err == nil && d.isProtobuf {
+		d.shared, err = d.shared.View(d.make())
 	}
 	return err
 }
 
-// CheckView returns an error if a Go type is no view of the API type of whole; whole is nil if that has
-// no Go type. The error names the path of the field, both types and the remedy.
+// CheckView returns an error if a Go type is no view of the API type of whole, or no view at all, if
+// whole is nil. The error names the path of the field, both types and the remedy.
 //
-// A view is a pointer to a struct. Each field is tagged with its name in the API, and has the type that
-// the API has there. A struct may be another one with fewer fields, a named string may be a string.
-// The metadata includes all fields of tidings.Meta.
+// A view is a pointer to a struct. Each field is tagged with its name in the API, and has the type of
+// the API. A struct may be another one with fewer fields, and a named string may be a string. The
+// metadata includes all fields of tidings.Meta.
 func CheckView(view reflect.Type, whole runtime.Object) error {
 	var api reflect.Type
 	if whole != nil {
@@ -102,21 +94,28 @@ func CheckView(view reflect.Type, whole runtime.Object) error {
 			continue
 		}
 		if missing := missingMetadata(f.Type); missing != "" {
-			return fmt.Errorf("%q: %v has no field %q, which informers need: embed tidings.Meta, "+
-				"or a struct that embeds it with the tag `json:\",inline\"`", f.Name, f.Type, missing)
+			return fmt.Errorf("%q: %v has no field %q, which informers need: embed tidings.Meta, or a "+
+				"struct that embeds it with the tag `json:\",inline\"`", f.Name, f.Type, missing)
 		}
 	}
 	return nil
 }
 
-// DeclaredFields returns the paths of the fields that a view declares. "metadata" stands for those that
-// each view has.
+// DeclaredFields returns the paths of the fields that a view declares. "metadata" stands for the
+// fields of metadata that each view has.
 func DeclaredFields(view reflect.Type) []string {
-	return append([]string{"metadata"}, slices.DeleteFunc(fieldpath.Declared(view), func(path string) bool {
+	paths := slices.DeleteFunc(fieldpath.Declared(view), func(path string) bool {
 		rest, ok := strings.CutPrefix(path, "metadata.")
 		name, _, _ := strings.Cut(rest, ".")
 		return ok && slices.Contains(metaFields, name)
-	})...)
+	})
+	return append([]string{"metadata"}, paths...)
+}
+
+func declaresManagedFields(view reflect.Type) bool {
+	return slices.ContainsFunc(fieldpath.Declared(view), func(path string) bool {
+		return strings.HasPrefix(path, "metadata.managedFields")
+	})
 }
 
 // metaFields are the fields of metadata that informers need.
@@ -139,8 +138,8 @@ func missingMetadata(t reflect.Type) string {
 	return ""
 }
 
-// isOfMetadata reports whether a type is a view with metadata alone, of the types that it has in all
-// objects. What is not checked may declare others.
+// isOfMetadata reports whether a type is a view of metadata alone. A field that is not one of all
+// metadata makes it another view.
 func isOfMetadata(view reflect.Type) bool {
 	return CheckView(view, newMetadata()) == nil
 }

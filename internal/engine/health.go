@@ -34,7 +34,8 @@ func (c *Collection[T]) Health() health.Informer {
 	snapshot := c.store.Snapshot()
 	h := health.Informer{
 		Name: c.Name(), Synced: c.HasSynced(), Objects: snapshot.Len(), Version: snapshot.Version(),
-		Declares: c.o.Declares, Queued: c.queue.Len(), Stale: c.queue.Stale(), Batches: c.batches.Durations(),
+		Declares: c.o.Declares, Queued: c.queue.Len(), Stale: c.queue.Stale(),
+		Batches: c.batches.Durations(),
 	}
 	for _, s := range c.log.Subscriptions() {
 		h.Handlers = append(h.Handlers, HandlerHealth(s))

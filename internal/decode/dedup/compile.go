@@ -52,8 +52,11 @@ func (c *compiler) layout(t reflect.Type, cut cut) (*layout, error) {
 	if l := c.layouts[of]; l != nil {
 		return l, nil
 	}
-	l := &layout{typ: t, size: t.Size(), index: int32(len(c.plan.types)), flat: true,
-		selfWriting: c.writesItself(t), isView: cut.of != nil && t.Kind() == reflect.Struct && !readsJSON(t)}
+	l := &layout{
+		typ: t, size: t.Size(), index: int32(len(c.plan.types)), flat: true,
+		selfWriting: c.writesItself(t),
+		isView:      cut.of != nil && t.Kind() == reflect.Struct && !readsJSON(t),
+	}
 	c.plan.types, c.plan.layouts = append(c.plan.types, t), append(c.plan.layouts, l)
 	c.layouts[of] = l
 	switch {
@@ -268,7 +271,9 @@ func (c *compiler) addDeclared(
 ) error {
 	var f field
 	var err error
-	k := slices.IndexFunc(declared, func(p fieldpath.Pair) bool { return p.API.Index[0] == sf.Index[0] })
+	k := slices.IndexFunc(declared, func(p fieldpath.Pair) bool {
+		return p.API.Index[0] == sf.Index[0]
+	})
 	switch {
 	case k < 0:
 		return nil

@@ -19,7 +19,7 @@ var undeclared = reflect.TypeFor[struct{ undeclared struct{} }]()
 // isPair reports whether there are two Go types: a view, and the API type that it is a view of.
 func (c cut) isPair() bool { return c.of != nil && c.of != undeclared }
 
-// to returns the cut of a part of a value: t is the part's type in the view, of its type in the API.
+// to returns the cut of a part of a value. t is the type of the part in the view, of its API type.
 func (c cut) to(t, of reflect.Type) cut {
 	if c.of == undeclared {
 		return c

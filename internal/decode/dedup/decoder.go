@@ -176,9 +176,9 @@ func (d *typedDecoder) Shares() error {
 // Stats returns the decoder's counts.
 func (d *typedDecoder) Stats() DecoderStats { return d.counts.stats() }
 
-// An objectWorker decodes an object into the memory at to. If it returns false, that is half filled,
-// and refused is why others must not see the data either, if there is a reason. of is the kind that
-// views in JSON are checked for.
+// An objectWorker decodes an object into the memory at to. If it returns false, that is half
+// filled, and refused is why others must not see the data either, if there is a reason. of is the
+// kind that views in JSON are checked for.
 type objectWorker interface {
 	decode(of kindOf, data []byte, to unsafe.Pointer) (ok bool, refused error)
 }

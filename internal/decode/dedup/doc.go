@@ -56,8 +56,8 @@
 //  3. A type that leads to Secrets is not compiled, and in protobuf none with a field of an
 //     unknown kind. [Decoder.Shares] has the reason.
 //
-//  4. A view (view.go, cut.go) has a layout of its own Go type, and takes numbers and names from its API
-//     type. One struct may be a view of several API types. A message that JSON inlines is laid
+//  4. A view (view.go, cut.go) has a layout of its own Go type, and takes numbers and names from
+//     its API type. One struct may be a view of several API types. A message that JSON inlines is laid
 //     out at the offset 0 of the same struct. What is not declared is skipped: in JSON its syntax is checked.
 //
 // Decoding protobuf (proto.go):

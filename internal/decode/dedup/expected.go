@@ -69,7 +69,8 @@ func (x *expectations) expect(data []byte, t *wire.Token, e *valueEntry) {
 	if n := t.End - t.Begin; n < leastExpected || n > mostExpected || t.IsText() {
 		return
 	}
-	if slot := x.slot(data, int(t.Begin)); slot != nil && (slot.entry != e || slot.shape != t.Shape) {
+	slot := x.slot(data, int(t.Begin))
+	if slot != nil && (slot.entry != e || slot.shape != t.Shape) {
 		*slot = expected{e, t.Shape}
 	}
 }

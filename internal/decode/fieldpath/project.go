@@ -2,9 +2,8 @@ package fieldpath
 
 import "reflect"
 
-// A Projection makes a view from a value of the API type that it is a view of: it sets the fields
-// that both have. It may be used by any number of goroutines. nil is for a type that stands in both:
-// its values are assigned as they are.
+// A Projection makes a view from a value of its API type: it sets the fields that both have. A nil
+// one assigns the value as it is, where both have one type. Any number of goroutines may use it.
 type Projection struct {
 	elem  *Projection // of the elements of a pointer, a slice or a map
 	steps []step      // of the fields of a struct
@@ -34,7 +33,8 @@ func (p projections) of(view, api reflect.Type) *Projection {
 		made.elem = p.of(view.Elem(), api.Elem())
 	case reflect.Struct:
 		for _, f := range Pairs(view, api) {
-			made.steps = append(made.steps, step{f.View.Index, f.API.Index, p.of(f.View.Type, f.API.Type)})
+			inside := p.of(f.View.Type, f.API.Type)
+			made.steps = append(made.steps, step{f.View.Index, f.API.Index, inside})
 		}
 	}
 	return made

@@ -28,9 +28,9 @@ func indexOf(fields []Field, name string) int {
 	return slices.IndexFunc(fields, func(f Field) bool { return f.Name == name })
 }
 
-// CheckView returns an error if a Go type is no view of an API type. Both are pointers to structs. The
-// error has the path of the field, both types and the remedy. With a nil API type, the view is taken
-// as declared.
+// CheckView returns an error if a Go type is no view of an API type. Both are pointers to structs.
+// The error has the path of the field, both types and the remedy. With a nil API type, the view is
+// taken as declared.
 func CheckView(view, api reflect.Type) error {
 	for _, t := range []reflect.Type{view, api} {
 		if t != nil && (t.Kind() != reflect.Pointer || t.Elem().Kind() != reflect.Struct) {
@@ -71,8 +71,8 @@ func checkRoot(view reflect.Type) error {
 // A viewCheck has the pairs of types whose check has begun: a type may contain itself.
 type viewCheck map[[2]reflect.Type]bool
 
-// value checks the type of a value in a view against the type that the API has there, nil if that is
-// unknown.
+// value checks the type of a value in a view against the type that the API has there, nil if that
+// is unknown.
 func (c viewCheck) value(view, api reflect.Type, path string) error {
 	pair := [2]reflect.Type{view, api}
 	if view == api || c[pair] {
@@ -212,8 +212,8 @@ func checkTags(view reflect.Type, seen map[string]string) error {
 			}
 			continue
 		case inlined != nil:
-			problem = "has no tag: write `json:\",inline\"` if its fields stand beside the others, or else " +
-				tagRemedy
+			problem = "has no tag: write `json:\",inline\"` if its fields stand beside the others, " +
+				"or else " + tagRemedy
 		case name == "":
 			problem = "has no tag: " + tagRemedy
 		case slices.Contains(strings.Split(options, ","), "string"):
