@@ -1,16 +1,19 @@
 package apisim
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes"
 )
 
 // TestOnWrite compares the versions of a server's changes with those of the objects.
@@ -93,6 +96,32 @@ func TestServerKeepsItsObjects(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestReadsDoNotWrite reads an object in each encoding: a stored object is read by several
+// goroutines at a time.
+func TestReadsDoNotWrite(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		limit := apiresource.NewQuantity(5, apiresource.DecimalSI)
+		given := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}}
+		given.Spec.Volumes = []corev1.Volume{{Name: "v", VolumeSource: corev1.VolumeSource{
+			EmptyDir: &corev1.EmptyDirVolumeSource{SizeLimit: limit},
+		}}}
+		_, err := Create(b.ctx, b.server, given)
+		b.must(err)
+		stored, err := Get[*corev1.Pod](b.ctx, b.server, "default", "a")
+		b.must(err)
+		for _, encoding := range []string{"application/json", "application/vnd.kubernetes.protobuf"} {
+			typed, err := kubernetes.NewForConfig(config(b.server, encoding))
+			b.must(err)
+			b.done(typed.CoreV1().Pods("default").List(b.ctx, metav1.ListOptions{}))
+		}
+		read, err := Get[*corev1.Pod](b.ctx, b.server, "default", "a")
+		b.must(err)
+		if !reflect.DeepEqual(read, stored) {
+			b.Errorf("the stored object was written to:\n got %#v\nwant %#v", read, stored)
+		}
+	})
 }
 
 // gadget is a Go type that client-go does not know.

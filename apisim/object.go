@@ -81,6 +81,14 @@ func metadataOf(obj object) *metav1.PartialObjectMetadata {
 	return partial
 }
 
+// rememberTexts writes the texts of the quantities into an object. To encode a Quantity that has
+// none is to write to it, which readers of a stored object may do at the same time.
+func rememberTexts(obj object) {
+	if m, ok := obj.(interface{ Size() int }); ok { // of protobuf, which looks at each value
+		m.Size()
+	}
+}
+
 // setStatus gives dst the status of src, which is of the same type. A nil src removes it.
 func setStatus(dst, src object) {
 	if u, isMap := dst.(*unstructured.Unstructured); isMap {

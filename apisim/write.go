@@ -191,6 +191,7 @@ func (s *Server) storeLocked(r *resource, before, after object) {
 	if after != nil {
 		e.key = keyOf(after)
 		after.SetResourceVersion(versionString(s.version))
+		rememberTexts(after)
 		r.objects.Set(e.key, after)
 	} else {
 		e.key = keyOf(before)
