@@ -192,6 +192,17 @@ func Update[T runtime.Object](ctx context.Context, s *Server, obj T) (T, error) 
 	return typed[T](updated, err)
 }
 
+// Delete is [Server.Delete] of the object with the kind, namespace and name of obj. It returns the
+// last state.
+func Delete[T runtime.Object](ctx context.Context, s *Server, obj T) (T, error) {
+	r, given, _, err := s.resourceOf(obj)
+	if err != nil {
+		return *new(T), err
+	}
+	last, err := s.Delete(ctx, r.gvr(), given.GetNamespace(), given.GetName())
+	return typed[T](last, err)
+}
+
 // Get is [Server.Get] for a Go type that client-go knows, such as *corev1.Pod. The type determines
 // the resource.
 func Get[T runtime.Object](ctx context.Context, s *Server, namespace, name string) (T, error) {

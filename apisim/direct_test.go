@@ -160,6 +160,13 @@ func TestTypedCalls(t *testing.T) {
 		if none, err := Create(b.ctx, b.server, d); !apierrors.IsAlreadyExists(err) || none != nil {
 			b.Errorf("an object that exists: %v, %v", none, err)
 		}
+		last, err := Delete(b.ctx, b.server, d)
+		if b.must(err); *last.Spec.Replicas != 3 || last.UID != made.UID {
+			b.Errorf("deleted %+v", last)
+		}
+		if none, err := Delete(b.ctx, b.server, d); !apierrors.IsNotFound(err) || none != nil {
+			b.Errorf("an object that is gone: %v, %v", none, err)
+		}
 	})
 }
 
@@ -171,6 +178,9 @@ func TestTypedCallsOfOtherTypes(t *testing.T) {
 		made, err := Create(b.ctx, b.server, g)
 		if b.must(err); made.Spec.Size != 3 || made.UID == "" || made.Kind != "Gadget" {
 			b.Errorf("created %+v", made)
+		}
+		if last, err := Delete(b.ctx, b.server, g); err != nil || last.Spec.Size != 3 {
+			b.Errorf("deleted %+v, %v", last, err)
 		}
 		pod := b.fromYAML("{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default}}")
 		asMap, err := Create(b.ctx, b.server, pod)

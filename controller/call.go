@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/tidings-go/tidings"
@@ -38,6 +39,8 @@ type call[T tidings.Object] struct {
 	inbox
 
 	request Request[T]
+	lines   callLines
+	logger  *slog.Logger      // of the lines about the call
 	lister  tidings.Lister[T] // the state of the primary that the call reads
 	loops   bool              // only own writes have led to it
 	lag     time.Duration     // as Call.Lag
@@ -91,8 +94,8 @@ func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
 		return object, err == nil && (r.serving == nil || r.serving.isIn(c.Entry, object))
 	})
 	c.request = Request[T]{
-		Key: key, Object: object, Failures: c.item.Failures, Waited: c.item.Waited,
-		Gone: next == incarnation.Ended, Unshown: unshown, MoreReasons: c.item.MoreReasons,
+		Key: key, Failures: c.item.Failures, Waited: c.item.Waited, Unshown: unshown,
+		MoreReasons: c.item.MoreReasons,
 	}
 	switch next {
 	case incarnation.Nothing:
@@ -101,13 +104,18 @@ func (c *call[T]) begin() (outcome queue.Outcome, begun bool) {
 		return queue.Outcome{}, false
 	case incarnation.EndPending:
 		return queue.Outcome{Result: queue.Park}, false
-	case incarnation.Ended:
+	}
+	c.lines = callLines{r.c.o.Logger.Handler(), key, r.c.callLog.begun.Add(1)}
+	c.logger = slog.New(&c.lines)
+	if next == incarnation.Ended {
 		left, err := c.hasLeft(object)
 		if err != nil {
 			c.err = err
 			return c.countOutcome(), false
 		}
-		c.request.Left = left
+		c.request.Gone, c.request.Last, c.request.Left = true, object, left
+	} else {
+		c.request.Object = object
 	}
 	c.request.Reasons = c.reasons()
 	if c.loops = isLoop(c.request); c.loops {
@@ -157,6 +165,7 @@ func (c *call[T]) make() {
 		r.serving.Note(c.Entry, nil)
 	}
 	c.ctx, c.endSpan = c.startSpan()
+	c.ctx = logr.NewContextWithSlogLogger(c.ctx, c.logger)
 	if d := r.c.o.Timeout; d > 0 {
 		c.ctx, c.end = context.WithTimeoutCause(c.ctx, d, errTimeout)
 	}
@@ -192,8 +201,7 @@ func (c *call[T]) invoke() (result Result, err error) {
 		var at [maxFrames]uintptr
 		runtime.Callers(1, at[:])
 		if last, _ := of.panicked.Swap(c.item.Key, at); last != at {
-			of.o.Logger.Error("a call panicked", "key", c.item.Key, "panic", fmt.Sprint(value),
-				"stack", stack)
+			c.logger.Error("a call panicked", "panic", fmt.Sprint(value), "stack", stack)
 		}
 		err = fmt.Errorf("the call panicked: %v", value)
 	}()
@@ -259,7 +267,7 @@ func (c *call[T]) measure(took time.Duration) {
 		h.Calls++
 		h.LongestCall.Duration = max(h.LongestCall.Duration, took)
 	})
-	c.r.c.callLog.add(callOf(c.request, c.began, took, c.lag, c.result, c.err))
+	c.r.c.callLog.add(c.describe(took))
 }
 
 // succeed records a call without an error.
@@ -313,10 +321,10 @@ type inbox struct {
 
 // keep takes a change. It reports false if the call is over, if there are too many, or if the
 // worker is of an earlier run.
-func (c *call[T]) keep(in *intake[T], ch *change) bool {
+func (c *call[T]) keep(in *intake, ch *change) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.r.intake != in || c.closed || len(c.changes) > maxChanges {
+	if &c.r.intake.intake != in || c.closed || len(c.changes) > maxChanges {
 		return false
 	}
 	c.changes = append(c.changes, *ch)
@@ -374,19 +382,19 @@ func (c *call[T]) countOutcome() queue.Outcome {
 		h.Errors++
 		h.LastError, h.LastErrorOf, h.LastErrorAt = c.err.Error(), c.item.Key, time.Now()
 	})
-	attrs := []any{"key", c.item.Key, "failures", c.item.Failures + 1, "error", c.err}
+	attrs := []any{"failures", c.item.Failures + 1, "error", c.err}
 	switch {
 	case isTerminal(c.err):
 		of.count(func(h *Health) { h.Terminal++ })
 		if more, ok := of.terminals.Allow(); ok {
-			of.o.Logger.Error("a call failed, and waits for a change", append(attrs, more...)...)
+			c.logger.Error("a call failed, and waits for a change", append(attrs, more...)...)
 		}
 		return queue.Outcome{Result: queue.Fail}
 	case apierrors.IsConflict(c.err) || c.r.callsCtx.Err() != nil:
-		of.o.Logger.Debug("a call is tried again", attrs...)
+		c.logger.Debug("a call is tried again", attrs...)
 	default:
 		if more, ok := of.retries.Allow(); ok {
-			of.o.Logger.Warn("a call failed, and is tried again", append(attrs, more...)...)
+			c.logger.Warn("a call failed, and is tried again", append(attrs, more...)...)
 		}
 	}
 	of.count(func(h *Health) { h.Retries++ })

@@ -3,15 +3,18 @@ package controller
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/tidings-go/tidings"
 )
 
 // Call is a call that has returned. In JSON, durations are text, as in "1.5s".
 type Call struct {
+	// Number is the number of the call among those of its controller, from 1 on. The lines about the
+	// call have it as "call".
+	Number uint64 `json:"number"`
+
 	Key   string          `json:"key"`
 	Began time.Time       `json:"began"`
 	Took  metav1.Duration `json:"took"`
@@ -31,20 +34,19 @@ type Call struct {
 	Error        string          `json:"error,omitzero"`
 	RequeueAfter metav1.Duration `json:"requeueAfter,omitzero"`
 
-	number uint64 // from 1 on
+	place uint64 // in the order in which the calls returned, from 1 on
 }
 
-// callOf describes a call for the log of calls.
-func callOf[T tidings.Object](
-	r Request[T], began time.Time, took, lag time.Duration, result Result, err error,
-) Call {
-	c := Call{
-		Key: r.Key, Began: began, Reasons: r.Reasons, MoreReasons: r.MoreReasons,
-		Failures: r.Failures, Gone: r.Gone, Error: errorText(err),
+// describe describes a call that has returned for the log of calls.
+func (c *call[T]) describe(took time.Duration) Call {
+	r := &c.request
+	d := Call{
+		Number: c.lines.number, Key: r.Key, Began: c.began, Reasons: r.Reasons, MoreReasons: r.MoreReasons,
+		Failures: r.Failures, Gone: r.Gone, Error: errorText(c.err),
 	}
-	c.Took.Duration, c.Waited.Duration, c.Lag.Duration = took, r.Waited, lag
-	c.RequeueAfter.Duration = result.RequeueAfter
-	return c
+	d.Took.Duration, d.Waited.Duration, d.Lag.Duration = took, r.Waited, c.lag
+	d.RequeueAfter.Duration = c.result.RequeueAfter
+	return d
 }
 
 // keptCalls is the number of calls that a controller keeps, and the number of failed calls that it
@@ -53,6 +55,8 @@ const keptCalls = 1000
 
 // callLog holds the last calls, and the last failed calls.
 type callLog struct {
+	begun atomic.Uint64
+
 	mu          sync.Mutex // guards the rest
 	made        uint64
 	all, failed ring
@@ -73,11 +77,11 @@ func (r *ring) add(c Call) {
 	r.next = (r.next + 1) % keptCalls
 }
 
-// newest appends the calls of a key whose number is below before, the newest first.
+// newest appends the calls of a key whose place is below before, the newest first.
 func (r *ring) newest(list []Call, key string, before uint64) []Call {
 	for i := range r.kept {
 		c := r.kept[(r.next+len(r.kept)-1-i)%len(r.kept)]
-		if (key == "" || c.Key == key) && c.number < before {
+		if (key == "" || c.Key == key) && c.place < before {
 			list = append(list, c)
 		}
 	}
@@ -88,7 +92,7 @@ func (l *callLog) add(c Call) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.made++
-	c.number = l.made
+	c.place = l.made
 	l.all.add(c)
 	if c.Error != "" {
 		l.failed.add(c)

@@ -33,7 +33,7 @@ func TestC05_OwnWritesDoNotHasten(t *testing.T) {
 				n, failures := 0, 0
 				c := control(w, informer[*appsv1.Deployment](w), controller.Options[*appsv1.Deployment]{
 					FirstDelay:  time.Second,
-					Secondaries: []controller.Secondary[*appsv1.Deployment]{controller.Owns[*appsv1.Deployment](secrets)},
+					Secondaries: []controller.Secondary{controller.Owns(secrets)},
 				}, func(ctx context.Context, r controller.Request[*appsv1.Deployment]) (controller.Result, error) {
 					n++
 					failures = r.Failures

@@ -399,8 +399,8 @@ func TestC14_NoCallsBeforeAllAreSynced(t *testing.T) {
 		lists := w.server.Inject(apisim.Match{Verb: "watch", Resource: "secrets"}, apisim.Stall(0, 0))
 		var log calls
 		c := newController(w, options{Secondaries: []secondary{
-			controller.Reads[*corev1.ConfigMap](informer[*corev1.Secret](w)),
-			controller.Reads[*corev1.ConfigMap](informer[*corev1.Node](w)),
+			controller.Reads(informer[*corev1.Secret](w)),
+			controller.Reads(informer[*corev1.Node](w)),
 		}}, isCalled(&log))
 		stop := start(w, c)
 		time.Sleep(time.Second)

@@ -39,7 +39,7 @@ func TestC02_FunctionsThatPanic(t *testing.T) {
 					}
 					return nil
 				}),
-				controller.Maps[*corev1.ConfigMap](informer[*corev1.Node](w),
+				controller.Maps(informer[*corev1.Node](w),
 					func(*corev1.Node) iter.Seq[string] {
 						return func(func(string) bool) { panic("in Maps") }
 					}),
@@ -88,7 +88,7 @@ func TestC02_OwnersThatAnObjectHad(t *testing.T) {
 		}
 		var log calls
 		c := newController(w, options{Secondaries: []secondary{
-			controller.Owns[*corev1.ConfigMap](informer[*corev1.Secret](w)),
+			controller.Owns(informer[*corev1.Secret](w)),
 		}}, isCalled(&log))
 		stop := start(w, c)
 		log.expect(t, "a/x", "a/y", "a/z")
@@ -111,14 +111,115 @@ func TestC02_OwnersThatAnObjectHad(t *testing.T) {
 	})
 }
 
+// TestC02_UpdatesOfASecondaryThatAreIgnored lead to no call. Those that replace the object or begin
+// its deletion do, and so do an addition and a deletion.
+func TestC02_UpdatesOfASecondaryThatAreIgnored(t *testing.T) {
+	inWorld(t, func(w *world) {
+		owner := create(w, configMap("a", "x"))
+		var log calls
+		ignored := func(before, after *corev1.Secret) bool {
+			if after.Labels["panics"] != "" {
+				panic("in Ignore")
+			}
+			return before.Labels["state"] == after.Labels["state"]
+		}
+		c := newController(w, options{Secondaries: []secondary{
+			controller.Owns(informer[*corev1.Secret](w)).Ignore(ignored),
+		}}, func(_ context.Context, r request) (controller.Result, error) {
+			log.add("%v", r.Reasons)
+			return controller.Result{}, nil
+		})
+		stop := start(w, c)
+		log.expect(t, "[Initial configmaps.v1 a/x]")
+		child := ownedBy(secret("a", "s"), owner, "v1", "ConfigMap")
+		child.Finalizers = []string{"test/x"}
+		child = create(w, child)
+		log.expect(t, "[Added secrets.v1 a/s]")
+		child.Labels = map[string]string{"heartbeat": "1"}
+		child = update(w, child)
+		log.expect(t)
+		child.Labels["state"] = "new"
+		child = update(w, child)
+		log.expect(t, "[Updated secrets.v1 a/s]")
+		child.Labels["panics"] = "yes"
+		child = update(w, child)
+		log.expect(t, "[Updated secrets.v1 a/s]")
+		if failed := c.Health().Mappings; len(failed) != 1 || failed[0].Object != "a/s" {
+			t.Errorf("the panic of Ignore in health: %v", failed)
+		}
+		delete(child.Labels, "panics")
+		child = update(w, child)
+		log.expect(t)
+		fatal(t, w.client.CoreV1().Secrets("a").Delete(w.ctx, "s", deleteNow))
+		log.expect(t, "[Updated secrets.v1 a/s]")
+		ending, err := w.client.CoreV1().Secrets("a").Get(w.ctx, "s", getNow)
+		fatal(t, err)
+		ending.Finalizers = nil
+		update(w, ending)
+		log.expect(t, "[Deleted secrets.v1 a/s]")
+		fatal(t, stop())
+	})
+}
+
+// TestC02_AnIgnoredWriteIsSeen: a call waits for its own write to a secondary, although the update
+// leads to no call.
+func TestC02_AnIgnoredWriteIsSeen(t *testing.T) {
+	inWorld(t, func(w *world) {
+		create(w, configMap("a", "x"))
+		create(w, secret("a", "s"))
+		delayWatches(w, "secrets", time.Second)
+		secrets := informer[*corev1.Secret](w)
+		var log calls
+		c := newController(w, options{Secondaries: []secondary{
+			controller.Reads(secrets).Ignore(func(_, _ *corev1.Secret) bool { return true }),
+		}}, func(ctx context.Context, r request) (controller.Result, error) {
+			s, err := controller.Read(ctx, secrets).Get("a/s")
+			fatal(t, err)
+			log.add("state %s", s.Labels["state"])
+			s = s.DeepCopy()
+			s.Labels = map[string]string{"state": "written"}
+			_, err = w.client.CoreV1().Secrets("a").Update(ctx, s, updateNow)
+			return controller.Result{}, err
+		})
+		stop := start(w, c)
+		time.Sleep(time.Millisecond)
+		c.Enqueue("a/x")
+		time.Sleep(5 * time.Second)
+		log.expect(t, "state ", "state written")
+		fatal(t, stop())
+	})
+}
+
+// TestSecondariesThatAreRefused.
+func TestSecondariesThatAreRefused(t *testing.T) {
+	inWorld(t, func(w *world) {
+		secrets := informer[*corev1.Secret](w)
+		for want, s := range map[string]secondary{
+			"the secondary is empty: make it with Owns, References, Maps or Reads":  nil,
+			"the secondary is empty: make it with Owns, References, Maps or Reads ": secretsSecondary{},
+			"a secondary: ":                   controller.Reads[*corev1.Secret](nil),
+			"Maps: the function is nil":       controller.Maps(secrets, nil),
+			"References: the function is nil": controller.References[*corev1.ConfigMap](secrets, nil),
+			"References: the function takes *v1.Node, and the controller is one of *v1.ConfigMap: give a function that takes these": controller.References(secrets, func(*corev1.Node) []string { return nil }),
+		} {
+			_, err := controller.New(informer[*corev1.ConfigMap](w), options{
+				Name: "c", Secondaries: []secondary{s}, Logger: discard,
+			}, isCalled(new(calls)))
+			if want = strings.TrimRight(want, " "); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("the error is %v, want %s", err, want)
+			}
+		}
+	})
+}
+
 // TestC02_AnOwnerWithoutANamespace.
 func TestC02_AnOwnerWithoutANamespace(t *testing.T) {
 	inWorld(t, func(w *world) {
 		node := create(w, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n"}})
 		var log calls
 		c := control(w, informer[*corev1.Node](w), controller.Options[*corev1.Node]{
-			Secondaries: []controller.Secondary[*corev1.Node]{
-				controller.Owns[*corev1.Node](informer[*corev1.Secret](w)),
+			Secondaries: []controller.Secondary{
+				controller.Owns(informer[*corev1.Secret](w)),
 			},
 		}, func(_ context.Context, r controller.Request[*corev1.Node]) (controller.Result, error) {
 			log.add("%s in %q, %s", r.Name(), r.Namespace(), r.Reasons[0])
@@ -145,7 +246,7 @@ func TestC02_OneInformerInSeveralRoles(t *testing.T) {
 		c := control(w, configMaps, options{Secondaries: []secondary{
 			controller.References(configMaps, names),
 			references,
-			controller.Maps[*corev1.ConfigMap](secrets, func(*corev1.Secret) iter.Seq[string] {
+			controller.Maps(secrets, func(*corev1.Secret) iter.Seq[string] {
 				return slices.Values([]string{"a/x", "a/none/at/all", ""})
 			}),
 		}}, isCalled(&log))
@@ -185,7 +286,7 @@ func TestC02_ASecondaryThatComesLate(t *testing.T) {
 		fatal(t, err)
 		var log calls
 		c := newController(w, options{Secondaries: []secondary{
-			controller.Owns[*corev1.ConfigMap](widgets).Optional(),
+			controller.Owns(widgets).Optional(),
 		}}, isCalled(&log))
 		stop := start(w, c)
 		log.expect(t, "a/x")
@@ -220,7 +321,7 @@ func TestC02_AServerThatCannotBeAsked(t *testing.T) {
 		create(w, configMap("a", "x"))
 		var log calls
 		c := newController(w, options{Secondaries: []secondary{
-			controller.Owns[*corev1.ConfigMap](widgets),
+			controller.Owns(widgets),
 		}}, isCalled(&log))
 		fatal(t, w.factory.Start(w.ctx))
 		fatal(t, widgets.WaitForSync(w.ctx))
@@ -249,11 +350,11 @@ func TestC02_SecondariesThatComeWhileTheRunBegins(t *testing.T) {
 		nodes, secrets := informer[*corev1.Node](w), informer[*corev1.Secret](w)
 		var log calls
 		c := newController(w, options{Secondaries: []secondary{
-			controller.Reads[*corev1.ConfigMap](nodes),
+			controller.Reads(nodes),
 		}}, isCalled(&log))
 		stop := start(w, c)
 		synctest.Wait()
-		fatal(t, c.AddSecondary(controller.Owns[*corev1.ConfigMap](secrets)))
+		fatal(t, c.AddSecondary(controller.Owns(secrets)))
 		synctest.Wait()
 		log.expect(t)
 		fatal(t, c.RemoveSecondary(nodes))
@@ -279,7 +380,7 @@ func TestC07_Reasons(t *testing.T) {
 		var log calls
 		hold := make(chan struct{}, 1)
 		c := newController(w, options{Secondaries: []secondary{
-			controller.Owns[*corev1.ConfigMap](informer[*corev1.Secret](w)),
+			controller.Owns(informer[*corev1.Secret](w)),
 		}}, func(ctx context.Context, r request) (controller.Result, error) {
 			for _, reason := range r.Reasons {
 				log.add("%s", reason)

@@ -77,8 +77,8 @@ func TestC02_OwnersThatComeBackWithAnotherScope(t *testing.T) {
 			var log calls
 			type request = controller.Request[*unstructured.Unstructured]
 			c := control(w, owners, controller.Options[*unstructured.Unstructured]{
-				Secondaries: []controller.Secondary[*unstructured.Unstructured]{
-					controller.Owns[*unstructured.Unstructured](informer[*corev1.ConfigMap](w)),
+				Secondaries: []controller.Secondary{
+					controller.Owns(informer[*corev1.ConfigMap](w)),
 				},
 			}, func(_ context.Context, r request) (controller.Result, error) {
 				log.add("%s", r.Key)

@@ -100,7 +100,7 @@ func TestC12_AFightOverAnObject(t *testing.T) {
 		create(w, configMap("a", "x"))
 		secrets := informer[*corev1.Secret](w)
 		c := newController(w, options{Secondaries: []secondary{
-			controller.Maps[*corev1.ConfigMap](secrets, func(*corev1.Secret) iter.Seq[string] {
+			controller.Maps(secrets, func(*corev1.Secret) iter.Seq[string] {
 				return slices.Values([]string{"a/x"})
 			}),
 		}}, func(ctx context.Context, r request) (controller.Result, error) {

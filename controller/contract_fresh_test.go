@@ -33,7 +33,7 @@ func TestC03_CreatedAndDeletedInOneCall(t *testing.T) {
 		secrets := informer[*corev1.Secret](w)
 		n, stale := 0, 0
 		c := newController(w, options{
-			Secondaries: []secondary{controller.Owns[*corev1.ConfigMap](secrets)},
+			Secondaries: []secondary{controller.Owns(secrets)},
 		}, func(ctx context.Context, r request) (controller.Result, error) {
 			if controller.Read(ctx, secrets).Len() > 0 {
 				stale++
@@ -59,9 +59,9 @@ func TestC03_CreatedAndDeletedInOneCall(t *testing.T) {
 // TestC03_ASecondaryThatIsAddedLater: its cache is behind what calls wrote before, and what they write while
 // the server is asked about its type.
 func TestC03_ASecondaryThatIsAddedLater(t *testing.T) {
-	for name, of := range map[string]func(controller.Secondary[*corev1.ConfigMap]) secondary{
-		"optional": secondary.Optional,
-		"required": func(s secondary) secondary { return s },
+	for name, of := range map[string]func(secretsSecondary) secretsSecondary{
+		"optional": secretsSecondary.Optional,
+		"required": func(s secretsSecondary) secretsSecondary { return s },
 	} {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
@@ -81,7 +81,7 @@ func TestC03_ASecondaryThatIsAddedLater(t *testing.T) {
 				})
 				stop := start(w, c)
 				synctest.Wait()
-				fatal(t, c.AddSecondary(of(controller.Reads[*corev1.ConfigMap](secrets))))
+				fatal(t, c.AddSecondary(of(controller.Reads(secrets))))
 				isAdded.Store(true)
 				c.Enqueue("a/x")
 				time.Sleep(20 * time.Second)
@@ -168,7 +168,7 @@ func TestC03_ARemovedSecondaryHoldsNothingBack(t *testing.T) {
 			var c *controller.Controller[*corev1.ConfigMap]
 			n := 0
 			c = newController(w, options{
-				Secondaries: []secondary{controller.Reads[*corev1.ConfigMap](secrets)},
+				Secondaries: []secondary{controller.Reads(secrets)},
 			}, func(ctx context.Context, r request) (controller.Result, error) {
 				if n++; n > 1 {
 					return controller.Result{}, nil
@@ -302,7 +302,7 @@ func TestC03_AWriteThatASelectionHides(t *testing.T) {
 		var began time.Time
 		took, unshown, n := time.Duration(0), false, 0
 		c := newController(w, options{
-			Secondaries: []secondary{controller.Reads[*corev1.ConfigMap](secrets)},
+			Secondaries: []secondary{controller.Reads(secrets)},
 		}, func(ctx context.Context, r request) (controller.Result, error) {
 			if n++; n > 1 {
 				took, unshown = time.Since(began), r.Unshown
@@ -335,7 +335,7 @@ func TestC03_ACollectionInABusyCluster(t *testing.T) {
 		var began time.Time
 		took, unshown, left, n := time.Duration(0), false, 0, 0
 		c := newController(w, options{
-			Secondaries: []secondary{controller.Reads[*corev1.ConfigMap](secrets)},
+			Secondaries: []secondary{controller.Reads(secrets)},
 		}, func(ctx context.Context, r request) (controller.Result, error) {
 			if n++; n > 1 {
 				took, unshown, left = time.Since(began), r.Unshown, controller.Read(ctx, secrets).Len()

@@ -144,7 +144,7 @@ func TestC14_AnOptionalTypeThatVanishes(t *testing.T) {
 		x := create(w, configMap("a", "x"))
 		var log calls
 		c := newController(w, options{MaxStaleness: 3 * time.Minute, Secondaries: []secondary{
-			controller.Owns[*corev1.ConfigMap](informer[*corev1.Secret](w)).Optional(),
+			controller.Owns(informer[*corev1.Secret](w)).Optional(),
 		}}, isCalled(&log))
 		stop := start(w, c)
 		time.Sleep(time.Minute)

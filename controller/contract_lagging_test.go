@@ -61,10 +61,6 @@ func hasOne[S tidings.Object](i *tidings.Informer[S]) func(ctx context.Context) 
 	return func(ctx context.Context) bool { return controller.Read(ctx, i).Len() == 1 }
 }
 
-func reads[S tidings.Object](i *tidings.Informer[S]) secondary {
-	return controller.Reads[*corev1.ConfigMap](i)
-}
-
 // TestC03_ALargeQuietCollection: the server is compared with a cache that no event will bring on, which takes
 // longer than an ordinary question.
 func TestC03_ALargeQuietCollection(t *testing.T) {
@@ -103,7 +99,7 @@ func TestC03_AnOptionalSecondaryThatAppearsAfterTheTakeOver(t *testing.T) {
 			return !secrets.HasSynced() || hasOne(secrets)(ctx)
 		}}
 		r.started.Store(true)
-		c := newController(w, options{Secondaries: []secondary{reads(secrets).Optional()}}, r.call)
+		c := newController(w, options{Secondaries: []secondary{controller.Reads(secrets).Optional()}}, r.call)
 		fatal(t, w.factory.Start(w.ctx))
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -154,9 +150,9 @@ func TestC03_ASecondaryThatAppearsWhileTheServerIsAsked(t *testing.T) {
 		stop := start(w, c)
 		time.Sleep(100 * time.Millisecond)
 		w.server.Inject(apisim.Match{Verb: "list", Resource: "secrets"}, apisim.Delay(4*time.Second))
-		fatal(t, c.AddSecondary(reads(secrets)))
+		fatal(t, c.AddSecondary(controller.Reads(secrets)))
 		time.Sleep(2500 * time.Millisecond)
-		fatal(t, c.AddSecondary(reads(services)))
+		fatal(t, c.AddSecondary(controller.Reads(services)))
 		time.Sleep(1500 * time.Millisecond)
 		r.started.Store(true)
 		for range 26 {
@@ -185,7 +181,7 @@ func TestC03_SecondariesThatAppearOneAfterAnother(t *testing.T) {
 		time.Sleep(time.Second)
 		for round := range 7 {
 			before := r.calls.Load()
-			fatal(t, c.AddSecondary(reads(secrets)))
+			fatal(t, c.AddSecondary(controller.Reads(secrets)))
 			time.Sleep(15 * time.Second)
 			synctest.Wait()
 			if r.calls.Load() == before {
@@ -275,7 +271,7 @@ func TestC03_ADeletedObjectThatOthersMakeAgain(t *testing.T) {
 			r.started.Store(true)
 			return errLater
 		}
-		c := newController(w, options{Secondaries: []secondary{reads(secrets)}}, r.call)
+		c := newController(w, options{Secondaries: []secondary{controller.Reads(secrets)}}, r.call)
 		stop := start(w, c)
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
@@ -298,7 +294,7 @@ func TestC03_ASecondaryThatIsAddedBetweenRuns(t *testing.T) {
 		stop := start(w, c)
 		time.Sleep(100 * time.Millisecond)
 		fatal(t, stop())
-		fatal(t, c.AddSecondary(reads(secrets)))
+		fatal(t, c.AddSecondary(controller.Reads(secrets)))
 		r.started.Store(true)
 		stop = start(w, c)
 		time.Sleep(time.Minute)
@@ -315,7 +311,7 @@ func TestC03_ASecondaryThatIsRemovedWhileItIsBehind(t *testing.T) {
 		c := newController(w, options{}, r.call)
 		stop := start(w, c)
 		time.Sleep(time.Second)
-		fatal(t, c.AddSecondary(reads(secrets)))
+		fatal(t, c.AddSecondary(controller.Reads(secrets)))
 		time.Sleep(3 * time.Second)
 		fatal(t, c.RemoveSecondary(secrets))
 		before := r.calls.Load()
@@ -358,7 +354,7 @@ func TestC03_WritesWithoutAVersion(t *testing.T) {
 				c := newController(w, options{}, r.call)
 				stop := start(w, c)
 				time.Sleep(100 * time.Millisecond)
-				fatal(t, c.AddSecondary(reads(secrets)))
+				fatal(t, c.AddSecondary(controller.Reads(secrets)))
 				time.Sleep(3 * time.Second)
 				r.started.Store(true)
 				enqueueFor90s(c)
@@ -376,7 +372,7 @@ func TestC03_AnOptionalSecondaryThatFailsForLong(t *testing.T) {
 		r := &reader{has: func(ctx context.Context) bool {
 			return secrets.Health().State != tidings.StateWatching || hasOne(secrets)(ctx)
 		}}
-		c := newController(w, options{Secondaries: []secondary{reads(secrets).Optional()}}, r.call)
+		c := newController(w, options{Secondaries: []secondary{controller.Reads(secrets).Optional()}}, r.call)
 		fails := w.server.Inject(apisim.Match{Resource: "secrets"}, apisim.Drop())
 		w.server.CutConnections()
 		time.Sleep(time.Second)
@@ -405,7 +401,7 @@ func TestC03_AHandOverOfAKeyThatWritesInAnotherNamespace(t *testing.T) {
 		fatal(t, err)
 		r := &reader{has: hasOne(secrets)}
 		r.started.Store(true)
-		c := control(w, i, options{Secondaries: []secondary{reads(secrets)}}, r.call)
+		c := control(w, i, options{Secondaries: []secondary{controller.Reads(secrets)}}, r.call)
 		fatal(t, w.factory.Start(w.ctx))
 		fatal(t, w.factory.WaitForSync(w.ctx))
 		s := create(w, secret("b", "s")) // by the last holder, for a/x

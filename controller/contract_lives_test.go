@@ -23,15 +23,18 @@ func TestC06_EachLifeEnds(t *testing.T) {
 		var during func()
 		failing := 0
 		c := newController(w, options{FirstDelay: time.Second}, func(_ context.Context, r request) (controller.Result, error) {
+			if r.Gone != (r.Object == nil) || r.Gone != (r.Last != nil) {
+				t.Errorf("Gone is %v, Object %v and Last %v", r.Gone, r.Object, r.Last)
+			}
 			switch {
 			case r.Gone && failing > 0:
 				failing--
-				log.add("fails at the end of %s", r.Object.Data["state"])
+				log.add("fails at the end of %s", known(r).Data["state"])
 				return controller.Result{}, errLater
 			case r.Gone:
-				log.add("end of %s", r.Object.Data["state"])
+				log.add("end of %s", known(r).Data["state"])
 			default:
-				log.add("%s", r.Object.Data["state"])
+				log.add("%s", known(r).Data["state"])
 			}
 			if during != nil {
 				during()
@@ -78,11 +81,11 @@ func TestC06_AnEndThatTakesSeveralCalls(t *testing.T) {
 		steps := 0
 		c := newController(w, options{}, func(_ context.Context, r request) (controller.Result, error) {
 			if !r.Gone {
-				log.add("%s", r.Object.Data["state"])
+				log.add("%s", known(r).Data["state"])
 				return controller.Result{}, nil
 			}
 			steps++
-			log.add("step %d of the end of %s", steps, r.Object.Data["state"])
+			log.add("step %d of the end of %s", steps, known(r).Data["state"])
 			if steps < 3 {
 				return controller.Result{RequeueAfter: time.Minute}, nil
 			}

@@ -120,7 +120,7 @@ func TestC14_AnAddedNamespaceHoldsUpItsOwnKeysAlone(t *testing.T) {
 		s := controller.NewSlots(controller.ByNamespace)
 		var log calls
 		c := control(w, maps, options{
-			Slots: s, Secondaries: []secondary{controller.Reads[*corev1.ConfigMap](secrets)},
+			Slots: s, Secondaries: []secondary{controller.Reads(secrets)},
 		}, isCalled(&log))
 		stop := start(w, c)
 		membership := func(want slot.Set) (end func()) {

@@ -31,7 +31,7 @@ func TestC08_AChangeOfASecondaryVisitsNoPrimaries(t *testing.T) {
 		}
 		var log calls
 		c := control(w, informer[*appsv1.Deployment](w), controller.Options[*appsv1.Deployment]{
-			Secondaries: []controller.Secondary[*appsv1.Deployment]{
+			Secondaries: []controller.Secondary{
 				controller.References(informer[*corev1.ConfigMap](w), mentioned),
 			},
 		}, func(

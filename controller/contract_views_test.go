@@ -60,14 +60,14 @@ func TestV4_AControllerOfViews(t *testing.T) {
 		kind := appsv1.SchemeGroupVersion.WithKind("Deployment")
 		apps := w.client.AppsV1()
 		c := control(w, deployments, controller.Options[*deploymentView]{
-			Secondaries: []controller.Secondary[*deploymentView]{
-				controller.Owns[*deploymentView](replicaSets),
-				controller.Maps[*deploymentView](nodes, func(n *nodeView) iter.Seq[string] {
+			Secondaries: []controller.Secondary{
+				controller.Owns(replicaSets),
+				controller.Maps(nodes, func(n *nodeView) iter.Seq[string] {
 					return keysOf(n.Annotations)
 				}),
 			},
 		}, func(ctx context.Context, r viewRequest) (controller.Result, error) {
-			d := r.Object
+			d := known(r)
 			owned := 0
 			for range controller.Read(ctx, replicaSets).Controlled(d.UID) {
 				owned++
@@ -165,7 +165,7 @@ func TestV4_FightBesideWholeObjects(t *testing.T) {
 			return err
 		}
 		c := control(w, deploymentViews(w), controller.Options[*deploymentView]{
-			Secondaries: []controller.Secondary[*deploymentView]{controller.Reads[*deploymentView](whole)},
+			Secondaries: []controller.Secondary{controller.Reads(whole)},
 		}, func(ctx context.Context, r viewRequest) (controller.Result, error) {
 			time.Sleep(time.Second)
 			if cached, err := controller.Read(ctx, whole).Get(r.Key); err != nil || *cached.Spec.Replicas != 5 {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/tidings-go/tidings/controller/internal/entries"
 	"github.com/tidings-go/tidings/internal/see/histogram"
 	"github.com/tidings-go/tidings/internal/see/lograte"
+	"github.com/tidings-go/tidings/source"
 )
 
 // Errors of this package. Returned errors wrap them.
@@ -97,7 +99,9 @@ func New[T tidings.Object](
 	}
 	f.Subscribe = func() (*tidings.Registration, error) {
 		r := c.running.Load()
-		return addHandler(primary, &c.o, f, func(e tidings.Event[T]) { r.intake.changed(f, e) })
+		return addHandler(primary, c.o.Name, c.o.Resync, func(e tidings.Event[T]) {
+			r.intake.changed(f, e)
+		})
 	}
 	if err := c.follow(f); err != nil {
 		return fail(err)
@@ -141,7 +145,7 @@ func (c *Controller[T]) Name() string { return c.o.Name }
 
 // AddSecondary adds a secondary. If the controller runs, every key is called once when the informer
 // of the secondary is synced. Make the secondary Optional if the server may not serve the type.
-func (c *Controller[T]) AddSecondary(s Secondary[T]) error {
+func (c *Controller[T]) AddSecondary(s Secondary) error {
 	f, err := c.openSecondary(s)
 	if err != nil {
 		return fmt.Errorf("controller %q: %w", c.o.Name, err)
@@ -152,9 +156,9 @@ func (c *Controller[T]) AddSecondary(s Secondary[T]) error {
 	return nil
 }
 
-func (c *Controller[T]) openSecondary(s Secondary[T]) (*caches.Informer, error) {
-	if s.open == nil {
-		return nil, errors.New("the secondary is empty: make it with Owns, References, Maps or Reads")
+func (c *Controller[T]) openSecondary(s Secondary) (*caches.Informer, error) {
+	if s == nil {
+		return nil, errNoSecondary
 	}
 	f, err := s.open(c)
 	if err != nil {
@@ -163,12 +167,18 @@ func (c *Controller[T]) openSecondary(s Secondary[T]) (*caches.Informer, error) 
 	if err := c.o.Slots.checkSecondary(f); err != nil {
 		return nil, err
 	}
-	f.Optional = s.optional
-	if s.failures != nil {
-		f.Failures = s.failures
-	}
 	return f, c.follow(f)
 }
+
+// The methods by which secondaries see their controller.
+
+func (c *Controller[T]) objectType() reflect.Type { return reflect.TypeFor[T]() }
+
+func (c *Controller[T]) primaryInformer() any { return c.primary }
+
+func (c *Controller[T]) knownPrimary() source.Resource { return c.informers.Primary().Known() }
+
+func (c *Controller[T]) present() *intake { return &c.running.Load().intake.intake }
 
 // follow adds an informer.
 func (c *Controller[T]) follow(f *caches.Informer) error {

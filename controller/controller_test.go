@@ -20,7 +20,7 @@ func logged(w *world, log *calls, o controller.Options[*corev1.ConfigMap]) *cont
 	o.Name = "logged"
 	c, err := controller.New(informer[*corev1.ConfigMap](w), o,
 		func(_ context.Context, r controller.Request[*corev1.ConfigMap]) (controller.Result, error) {
-			state := r.Object.Data["state"]
+			state := known(r).Data["state"]
 			if r.Gone {
 				state = "gone after " + state
 			}

@@ -18,7 +18,7 @@ import (
 func deletesChild(p *replica, log *calls) *controller.Controller[*corev1.ConfigMap] {
 	secrets := informer[*corev1.Secret](p.world)
 	return newController(p.world, options{Slots: p.s, Secondaries: []secondary{
-		controller.Reads[*corev1.ConfigMap](secrets),
+		controller.Reads(secrets),
 	}}, func(ctx context.Context, r request) (controller.Result, error) {
 		if _, err := secrets.Lister().Get("a/child"); err != nil {
 			log.add("none")
@@ -87,7 +87,7 @@ func TestC11_ADeletedCollectionAtTheEndOfATerm(t *testing.T) {
 		p := process("a", slot.Namespace)
 		done := make(chan struct{}, 9)
 		secrets := informer[*corev1.Secret](p.world)
-		c := newController(p.world, options{Secondaries: []secondary{controller.Reads[*corev1.ConfigMap](secrets)}},
+		c := newController(p.world, options{Secondaries: []secondary{controller.Reads(secrets)}},
 			func(ctx context.Context, r request) (controller.Result, error) {
 				p.instance.SetLag(time.Minute)
 				err := p.client.CoreV1().Secrets("a").DeleteCollection(ctx, deleteNow, metav1.ListOptions{})

@@ -10,8 +10,8 @@
 //	client, err := kubernetes.NewForConfig(guard.Config())
 //	web, err := controller.New(deployments, controller.Options[*appsv1.Deployment]{
 //		Name: "web", Guard: guard,
-//		Secondaries: []controller.Secondary[*appsv1.Deployment]{
-//			controller.Owns[*appsv1.Deployment](replicaSets),
+//		Secondaries: []controller.Secondary{
+//			controller.Owns(replicaSets),
 //		},
 //	}, reconcile)
 //	err = web.Run(ctx) // the function writes with client

@@ -54,7 +54,7 @@ func TestS2_WritesThatNoWatchShows(t *testing.T) {
 				for _, p := range []*replica{a, b} {
 					i, err := tidings.For[*corev1.ConfigMap](p.factory, test.selection)
 					fatal(t, err)
-					secrets := controller.Reads[*corev1.ConfigMap](informer[*corev1.Secret](p.world))
+					secrets := controller.Reads(informer[*corev1.Secret](p.world))
 					p.begins(slot.All(), control(p.world, i, options{Slots: p.s, Secondaries: []secondary{secrets}},
 						func(ctx context.Context, r request) (controller.Result, error) {
 							if log.add("%s", r.Key); p == b {
@@ -92,7 +92,7 @@ func TestS2_TwoInformersOfAResource(t *testing.T) {
 					fatal(t, err)
 					o := options{Slots: p.s}
 					if reads {
-						o.Secondaries = []secondary{controller.Reads[*corev1.ConfigMap](informer[*corev1.ConfigMap](p.world))}
+						o.Secondaries = []secondary{controller.Reads(informer[*corev1.ConfigMap](p.world))}
 					}
 					p.begins(slots, control(p.world, i, o, func(ctx context.Context, r request) (controller.Result, error) {
 						log.add("%s", r.Key)

@@ -27,6 +27,8 @@ const (
 	StateStale State = "Stale"
 	// StateStopping: it waits for running calls.
 	StateStopping State = "Stopping"
+	// StateDone: it is a task of a manager, and has returned without an error.
+	StateDone State = "Done"
 )
 
 // Health describes a controller. It does not change after it was returned. In JSON, durations are

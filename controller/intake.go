@@ -25,16 +25,27 @@ import (
 //  3. The keys that the change leads to are found, before anything is folded (C2).
 //  4. A key that is in a call keeps the change until the call ends, as only then it is known
 //     whether the call made it. Any other key is queued.
-type intake[T tidings.Object] struct {
+type intake struct {
+	inCall      *sync.Map // the keeper of each key that is with a worker
+	queue       *queue.Queue[reason]
+	barrier     *barrier.Barrier
+	fights      *fights.Detector
+	isServed    func(key string) bool // changes of the key lead to calls
+	firstWrites firstWrites
+}
+
+// keeper is a [call] of any type. keep takes a change until the call ends, and reports whether it
+// has.
+type keeper interface {
+	keep(in *intake, ch *change) bool
+}
+
+// primaryIntake is the intake of a controller whose objects are of type T.
+type primaryIntake[T tidings.Object] struct {
+	intake
 	o            *Options[T]
 	primary      *tidings.Informer[T]
-	inCall       *sync.Map // the *call of each key that is with a worker
-	queue        *queue.Queue[reason]
-	barrier      *barrier.Barrier
-	fights       *fights.Detector
 	incarnations *incarnation.Tracker[T]
-	isServed     func(key string) bool // changes of the key lead to calls
-	firstWrites  firstWrites
 }
 
 // reason is a Reason as the queue keeps it.
@@ -55,7 +66,7 @@ type change struct {
 
 // receive tells the barrier and the fights of an event, wakes the keys that have waited for it, and
 // returns its change.
-func receive[T, S tidings.Object](in *intake[T], f *caches.Informer, e tidings.Event[S]) change {
+func receive[S tidings.Object](in *intake, f *caches.Informer, e tidings.Event[S]) change {
 	ch := change{Event: barrier.Event{State: caches.StateOf(f, e)}}
 	in.tellBarrier(&ch)
 	fights.Event(in.fights, f, ch.State, e)
@@ -64,15 +75,15 @@ func receive[T, S tidings.Object](in *intake[T], f *caches.Informer, e tidings.E
 
 // tellBarrier tells the barrier of a change, which sets its writer, and wakes the keys that have
 // waited for it.
-func (in *intake[T]) tellBarrier(ch *change) {
+func (in *intake) tellBarrier(ch *change) {
 	for _, key := range in.barrier.Event(&ch.Event) {
 		in.queue.Wake(key)
 	}
 }
 
 // changed queues the key of a changed object of the controller.
-func (in *intake[T]) changed(f *caches.Informer, e tidings.Event[T]) {
-	ch := receive(in, f, e)
+func (in *primaryIntake[T]) changed(f *caches.Informer, e tidings.Event[T]) {
+	ch := receive(&in.intake, f, e)
 	if in.incarnations.Event(ch.Key, e) {
 		in.queue.Wake(ch.Key)
 	}
@@ -80,7 +91,7 @@ func (in *intake[T]) changed(f *caches.Informer, e tidings.Event[T]) {
 		return
 	}
 	if e.Type == tidings.Updated && !e.Resync {
-		if in.ignores(f, e.Old, e.New) {
+		if ignores(f, "Options.Ignore", in.o.Ignore, e.Old, e.New) {
 			return
 		}
 		ch.resets = ch.Writer == "" && in.asksAnew(ch.Key, e.Old, e.New)
@@ -91,12 +102,15 @@ func (in *intake[T]) changed(f *caches.Informer, e tidings.Event[T]) {
 
 // changedSecondary queues the keys that a change of a secondary object leads to. The keys of the
 // state before count as well: an object that had an owner concerns that owner.
-func changedSecondary[T, S tidings.Object](
-	in *intake[T], f *caches.Informer, e tidings.Event[S], m mapper[S],
+func changedSecondary[S tidings.Object](
+	in *intake, f *caches.Informer, e tidings.Event[S], m mapper[S], ignore func(old, new S) bool,
 ) {
 	ch := receive(in, f, e)
-	if e.Initial {
+	switch {
+	case e.Initial:
 		return // every key is called at the beginning of a run
+	case e.Type == tidings.Updated && ignores(f, "Ignore", ignore, e.Old, e.New):
+		return
 	}
 	defer func() {
 		if value := recover(); value != nil {
@@ -125,16 +139,17 @@ func changedSecondary[T, S tidings.Object](
 	}
 }
 
-// ignores reports whether an update needs no call.
-func (in *intake[T]) ignores(f *caches.Informer, before, after T) (ignored bool) {
-	ignore := in.o.Ignore
+// ignores reports whether an update needs no call, by a function of the given name.
+func ignores[S tidings.Object](
+	f *caches.Informer, name string, ignore func(old, new S) bool, before, after S,
+) (ignored bool) {
 	if ignore == nil || written.Another(before.GetUID(), after.GetUID()) ||
 		!before.GetDeletionTimestamp().Equal(after.GetDeletionTimestamp()) {
 		return false
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			f.Failures.Add("Options.Ignore", keyOf(after), value)
+			f.Failures.Add(name, keyOf(after), value)
 			ignored = false
 		}
 	}()
@@ -144,7 +159,7 @@ func (in *intake[T]) ignores(f *caches.Informer, before, after T) (ignored bool)
 // asksAnew reports whether an update of others changes the desired state, so that earlier failures
 // no longer count. It compares the generation; for a type without one, a change of more than the
 // status counts.
-func (in *intake[T]) asksAnew(key string, before, after T) bool {
+func (in *primaryIntake[T]) asksAnew(key string, before, after T) bool {
 	if written.Another(before.GetUID(), after.GetUID()) ||
 		before.GetGeneration() != after.GetGeneration() {
 		return true
@@ -163,10 +178,10 @@ func (in *intake[T]) asksAnew(key string, before, after T) bool {
 var bookkeeping = []string{"status", "metadata.managedFields", "metadata.resourceVersion"}
 
 // addServed requests a call of a key that is served, because of a change.
-func (in *intake[T]) addServed(key string, ch *change) {
+func (in *intake) addServed(key string, ch *change) {
 	if current, ok := in.inCall.Load(key); ok {
 		ch.Came = in.barrier.Now()
-		if current.(*call[T]).keep(in, ch) {
+		if current.(keeper).keep(in, ch) {
 			return
 		}
 	}
@@ -177,7 +192,7 @@ func (in *intake[T]) addServed(key string, ch *change) {
 }
 
 // add requests a call of a key because of a change whose writer is known.
-func (in *intake[T]) add(key string, ch *change) {
+func (in *intake) add(key string, ch *change) {
 	a := queue.Ask[reason]{Reason: ch.reason, Echo: ch.Writer == key}
 	a.Reason.own = ch.Writer != ""
 	if ch.reason.cause == Initial || ch.reason.cause == Resync {
@@ -193,7 +208,7 @@ func (in *intake[T]) add(key string, ch *change) {
 }
 
 // everything requests a call of every key.
-func (in *intake[T]) everything() {
+func (in *primaryIntake[T]) everything() {
 	for key := range in.primary.Lister().All() {
 		if in.isServed(key) {
 			in.queue.Add(key, queue.Ask[reason]{Band: queue.Background, Reason: reason{cause: Everything}})
@@ -201,16 +216,13 @@ func (in *intake[T]) everything() {
 	}
 }
 
-// addHandler adds a handler that loses no change, however long its backlog is.
-func addHandler[T, S tidings.Object](
-	informer *tidings.Informer[S], options *Options[T], f *caches.Informer,
+// addHandler adds a handler of a controller, which loses no change, however long its backlog is.
+func addHandler[S tidings.Object](
+	informer *tidings.Informer[S], controller string, resync time.Duration,
 	handle func(tidings.Event[S]),
 ) (*tidings.Registration, error) {
 	o := tidings.HandlerOptions{
-		Name: "controller " + options.Name, Policy: tidings.PolicyUnbounded,
-	}
-	if f.Number == 0 {
-		o.Resync = options.Resync
+		Name: "controller " + controller, Policy: tidings.PolicyUnbounded, Resync: resync,
 	}
 	return informer.AddHandler(tidings.HandlerFunc[S](func(e tidings.Event[S]) {
 		if !e.Moved { // the object exists, and another process calls for it

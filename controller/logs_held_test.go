@@ -81,7 +81,7 @@ func logOptional(w *world, lines *logtable.Lines) {
 	fatal(w.T, err)
 	fatal(w.T, other.Start(w.ctx))
 	c := newController(w, options{Logger: lines.Logger(),
-		Secondaries: []secondary{controller.Owns[*corev1.ConfigMap](secrets).Optional()}}, isCalled(&calls{}))
+		Secondaries: []secondary{controller.Owns(secrets).Optional()}}, isCalled(&calls{}))
 	stop := start(w, c)
 	time.Sleep(5 * time.Second)
 	fatal(w.T, other.Shutdown(w.ctx))

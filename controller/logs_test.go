@@ -45,7 +45,7 @@ func logCalls(w *world, lines *logtable.Lines) {
 	secrets := informer[*corev1.Secret](w)
 	create(w, secret("a", "s"))
 	c := newController(w, options{Logger: lines.Logger(), Timeout: 10 * time.Minute, MaxDelay: time.Second, Workers: 4,
-		Secondaries: []secondary{controller.Maps[*corev1.ConfigMap](secrets,
+		Secondaries: []secondary{controller.Maps(secrets,
 			func(*corev1.Secret) iter.Seq[string] { panic("no keys") })},
 	}, func(ctx context.Context, r request) (controller.Result, error) {
 		switch r.Name() {
@@ -64,7 +64,7 @@ func logCalls(w *world, lines *logtable.Lines) {
 	time.Sleep(time.Second)
 	create(w, secret("a", "later"))
 	time.Sleep(time.Hour)
-	const retried = "Warn | `a call failed, and is tried again` | `key`, `failures`, `error`"
+	const retried = "Warn | `a call failed, and is tried again` | `key`, `call`, `failures`, `error`"
 	if n := lines.Kinds()[retried]; n < 55 || n > 62 {
 		w.Errorf("%d lines about calls that failed in an hour, want one a minute", n)
 	}
@@ -80,7 +80,7 @@ func logDiscovery(w *world, lines *logtable.Lines) {
 	widgets, err := tidings.Dynamic(w.factory, gvr, tidings.Selection{})
 	fatal(w.T, err)
 	c := newController(w, options{Logger: lines.Logger(),
-		Secondaries: []secondary{controller.Owns[*corev1.ConfigMap](widgets)}}, isCalled(&calls{}))
+		Secondaries: []secondary{controller.Owns(widgets)}}, isCalled(&calls{}))
 	fatal(w.T, w.factory.Start(w.ctx))
 	fatal(w.T, widgets.WaitForSync(w.ctx))
 	refusal := w.server.Inject(apisim.Match{Verb: http.MethodGet}, apisim.Refuse(503, 0))

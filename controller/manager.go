@@ -28,11 +28,14 @@ type Runner interface {
 	Health() Health
 }
 
-// Descriptor describes a controller of a [Manager].
+// Descriptor describes a controller of a [Manager], or a task that it runs beside them.
 type Descriptor struct {
 	// Name is the name of the controller. Aliases are other names that [Names] may use for it.
 	Name    string
 	Aliases []string
+	// EveryReplica runs it on every replica while the manager runs, whoever holds the Lease, and
+	// whatever a group assigns. Its writes are not bound to a term.
+	EveryReplica bool
 	// DefaultOff leaves the controller out unless Names has its name.
 	DefaultOff bool
 	// Requires are the resources without which it cannot run. While the server does not serve one of
@@ -41,6 +44,10 @@ type Descriptor struct {
 	// New makes the controller and asks the factory for its informers. It is called once, before the
 	// controller runs for the first time.
 	New func() (Runner, error)
+	// Task is a function to run in place of a controller, as that of a server of webhooks. New is nil
+	// then. The function runs until its context ends, which is with the term if there is one. If it
+	// returns nil before, it is not run again in the same term.
+	Task func(ctx context.Context) error
 
 	made Runner // by AddController
 }
@@ -102,6 +109,7 @@ type Manager struct {
 	descriptors []Descriptor
 	running     bool
 	units       []*unit
+	checks      []ownCheck
 	informers   context.Context // the context of the informers, once Run was called
 	ended       bool            // Run is over
 	failure     error           // the error of Run
@@ -175,6 +183,9 @@ func (m *Manager) Add(descriptors ...Descriptor) error {
 		if err := m.checkDescriptor(d); err != nil {
 			return fmt.Errorf("controller: Manager.Add %q: %w", d.Name, err)
 		}
+		if d.Task != nil {
+			d.New = func() (Runner, error) { return &task{name: d.Name, run: d.Task}, nil }
+		}
 		m.descriptors = append(m.descriptors, d)
 	}
 	return nil
@@ -185,8 +196,8 @@ func (m *Manager) checkDescriptor(d Descriptor) error {
 	switch {
 	case d.Name == "":
 		return errors.New("the descriptor needs a name")
-	case d.New == nil:
-		return errors.New("Descriptor.New is nil")
+	case (d.New == nil) == (d.Task == nil):
+		return errors.New("set one of Descriptor.New and Descriptor.Task")
 	}
 	for _, name := range append([]string{d.Name}, d.Aliases...) {
 		for _, other := range m.descriptors {
@@ -276,9 +287,9 @@ func (m *Manager) runAll(ctx context.Context) error {
 	}
 	var err error
 	if m.elector == nil {
-		err = m.runUnits(ctx, nil)
+		err = m.runUnits(ctx, m.units, nil)
 	} else {
-		err = m.elector.Run(ctx, m.runTerm)
+		err = m.runElected(ctx, fail)
 	}
 	fail(nil)
 	appearing.Wait()
@@ -287,6 +298,35 @@ func (m *Manager) runAll(ctx context.Context) error {
 		err = errors.Join(err, also)
 	}
 	return err
+}
+
+// runElected runs the controllers in the terms of the election, and meanwhile those of every
+// replica. If one of these fails, fail stops the others.
+func (m *Manager) runElected(ctx context.Context, fail context.CancelCauseFunc) error {
+	var led, everywhere []*unit
+	for _, u := range m.units {
+		if u.EveryReplica {
+			everywhere = append(everywhere, u)
+		} else {
+			led = append(led, u)
+		}
+	}
+	if len(led) == 0 {
+		return m.runUnits(ctx, everywhere, nil)
+	}
+	beside := make(chan error, 1)
+	go func() {
+		err := m.runUnits(ctx, everywhere, nil)
+		if err != nil {
+			fail(err)
+		}
+		beside <- err
+	}()
+	err := m.elector.Run(ctx, func(ctx context.Context, t *election.Term) error {
+		return m.runTerm(ctx, led, t)
+	})
+	fail(err)
+	return errors.Join(err, <-beside)
 }
 
 // claim takes the one right to run, and decides which controllers run.
@@ -316,11 +356,11 @@ func (m *Manager) claim(informers context.Context) error {
 	return nil
 }
 
-// runTerm runs the controllers for a term of the election.
-func (m *Manager) runTerm(ctx context.Context, t *election.Term) error {
-	shared := terms.NewShared(t, len(m.units))
+// runTerm runs controllers for a term of the election.
+func (m *Manager) runTerm(ctx context.Context, led []*unit, t *election.Term) error {
+	shared := terms.NewShared(t, len(led))
 	m.setTerm(shared) // of what calls write with another context
-	err := m.runUnits(ctx, shared)
+	err := m.runUnits(ctx, led, shared)
 	if errors.Is(err, ErrCallsRunning) {
 		if t.Err() != nil {
 			m.reportStragglers(err)
@@ -343,13 +383,13 @@ func (m *Manager) reportStragglers(err error) {
 	panic(fmt.Sprintf("controller: the term is lost, and calls of it still run: %v", err))
 }
 
-// runUnits runs all controllers until ctx ends or one of them fails.
-func (m *Manager) runUnits(ctx context.Context, t Term) error {
+// runUnits runs controllers until ctx ends or one of them fails.
+func (m *Manager) runUnits(ctx context.Context, units []*unit, t Term) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var group sync.WaitGroup
-	errs := make([]error, len(m.units))
-	for i, u := range m.units {
+	errs := make([]error, len(units))
+	for i, u := range units {
 		group.Go(func() {
 			if errs[i] = m.runUnit(ctx, u, t); errs[i] != nil {
 				cancel(errs[i])

@@ -100,6 +100,9 @@ func TestManagerRefusesWhatCannotRun(t *testing.T) {
 			`controller: Manager.Add "bar": the name "foo" is taken by controller "foo"`: func(m *controller.Manager) error {
 				return m.Add(foo, controller.Descriptor{Name: "bar", Aliases: []string{"foo"}, New: foo.New})
 			},
+			`controller: Manager.Add "x": set one of Descriptor.New and Descriptor.Task`: func(m *controller.Manager) error {
+				return m.Add(controller.Descriptor{Name: "x", New: foo.New, Task: new(neighbour).run})
+			},
 			`controller: Manager.Add "": the descriptor needs a name`: func(m *controller.Manager) error {
 				return m.Add(controller.Descriptor{})
 			},

@@ -29,7 +29,7 @@ type Options[T tidings.Object] struct {
 	// time; nil does not divide them. It needs a Guard.
 	Slots *Slots
 	// Secondaries are the other informers that calls read, with the keys that their changes lead to.
-	Secondaries []Secondary[T]
+	Secondaries []Secondary
 	// Ignore reports whether an update of the object needs no call; nil ignores none. An update that
 	// begins or ends a deletion, or replaces the object, is never ignored.
 	Ignore func(old, new T) bool

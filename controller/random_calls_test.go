@@ -57,7 +57,7 @@ func newSubject(w *randomWorld, name string) *subject {
 	s := &subject{randomWorld: w, running: map[string]bool{}, lives: map[string]types.UID{},
 		wrote: map[string][]wrote{}, last: map[string]view{}, asked: map[string]time.Time{}}
 	s.hasNodes.Store(true)
-	s.byNode = controller.Maps[*corev1.ConfigMap](w.nodes, func(node *nodeView) iter.Seq[string] {
+	s.byNode = controller.Maps(w.nodes, func(node *nodeView) iter.Seq[string] {
 		if w.chance(40) && !w.quiet.Load() {
 			panic("in Maps")
 		}
@@ -71,7 +71,7 @@ func newSubject(w *randomWorld, name string) *subject {
 	}
 	o := options{
 		Name: name, Workers: 1 + w.number(4), MaxDelay: 10 * time.Second, StopGrace: time.Second,
-		Secondaries: []secondary{controller.Owns[*corev1.ConfigMap](w.secrets), accounts, s.byNode},
+		Secondaries: []secondary{controller.Owns(w.secrets), accounts, s.byNode},
 	}
 	if w.chance(3) {
 		o.Resync = 7 * time.Minute
@@ -194,9 +194,9 @@ func (s *subject) begin(ctx context.Context, r request) {
 		}
 		return account.ResourceVersion
 	}
-	now := view{version: r.Object.ResourceVersion, at: time.Now()}
+	now := view{version: known(r).ResourceVersion, at: time.Now()}
 	var cm *corev1.ConfigMap
-	if cm = r.Object; r.Gone {
+	if cm = known(r); r.Gone {
 		now.version, cm = "gone", nil
 	}
 	now.others = s.viewOf(r.Key, cm, secrets.All(), version, nodes)
@@ -208,15 +208,15 @@ func (s *subject) begin(ctx context.Context, r request) {
 	s.running[r.Key] = true
 	life, called := s.lives[r.Key]
 	switch {
-	case r.Gone && life != r.Object.UID:
-		s.Errorf("the end of %s %s came after calls of %q (C6)", r.Key, r.Object.UID, life)
-	case !r.Gone && called && life != r.Object.UID:
-		s.Errorf("a call of %s %s came before the end of %s (C6)", r.Key, r.Object.UID, life)
+	case r.Gone && life != known(r).UID:
+		s.Errorf("the end of %s %s came after calls of %q (C6)", r.Key, known(r).UID, life)
+	case !r.Gone && called && life != known(r).UID:
+		s.Errorf("a call of %s %s came before the end of %s (C6)", r.Key, known(r).UID, life)
 	}
-	s.lives[r.Key], s.last[r.Key] = r.Object.UID, now
+	s.lives[r.Key], s.last[r.Key] = known(r).UID, now
 	stored, exists := stored[*corev1.ConfigMap](s.randomWorld, r.Key)
-	if r.Gone && !r.Left && exists && stored.UID == r.Object.UID && !s.rewinds {
-		s.Errorf("%s %s is said to be gone, and exists (C6)", r.Key, r.Object.UID)
+	if r.Gone && !r.Left && exists && stored.UID == known(r).UID && !s.rewinds {
+		s.Errorf("%s %s is said to be gone, and exists (C6)", r.Key, known(r).UID)
 	}
 	if r.Unshown {
 		delete(s.wrote, r.Key)

@@ -56,12 +56,12 @@ func (s *subject) writeObject(ctx context.Context, r request, history int64) err
 	}
 	switch s.number(6) {
 	case 0:
-		next := r.Object.DeepCopy()
-		next.Annotations = map[string]string{"seen": r.Object.Data["state"]}
+		next := known(r).DeepCopy()
+		next.Annotations = map[string]string{"seen": known(r).Data["state"]}
 		o, err := client.Update(ctx, next, updateNow)
 		return noted(o, err, "update")
 	case 1:
-		o, err := client.Update(ctx, r.Object.DeepCopy(), updateNow)
+		o, err := client.Update(ctx, known(r).DeepCopy(), updateNow)
 		return noted(o, err, "update that changes nothing")
 	case 2:
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"patched":%q}}}`, s.text())
@@ -97,7 +97,7 @@ func (s *subject) writeSecret(
 	noted := func(o metav1.Object, err error, gone bool, how string) error {
 		return s.answered(r, history, secretsOf, o, err, gone, how)
 	}
-	fresh := ownedBy(secret(r.Namespace(), name), r.Object, "v1", "ConfigMap")
+	fresh := ownedBy(secret(r.Namespace(), name), known(r), "v1", "ConfigMap")
 	switch n := s.number(10); {
 	case n == 0:
 		fresh.Name, fresh.GenerateName = "", r.Name()+"-generated-"
@@ -120,7 +120,7 @@ func (s *subject) writeSecret(
 		return s.toggleDynamic(ctx, r, history)
 	case n == 4:
 		for key, generated := range controller.Read(ctx, s.secrets).All() {
-			if metav1.IsControlledBy(generated, r.Object) && strings.Contains(key, "-generated-") {
+			if metav1.IsControlledBy(generated, known(r)) && strings.Contains(key, "-generated-") {
 				return noted(generated, client.Delete(ctx, generated.Name, deleteNow), true, "delete of a generated name")
 			}
 		}

@@ -24,11 +24,13 @@ type Func[T tidings.Object] func(ctx context.Context, r Request[T]) (Result, err
 type Request[T tidings.Object] struct {
 	// Key is the key of the object: namespace/name, or the name alone.
 	Key string
-	// Object is the cached object. If Gone is set, it is the last state that is known.
+	// Object is the cached object. It is nil if Gone is set.
 	Object T
 	// Gone reports whether the object no longer exists. Such a call comes once for each UID that a
-	// call was made for, before any call for a later object of the key, and again after an error.
+	// call was made for, before any call for a later object of the key, and again after an error. Last
+	// is then the last state that is known, and nil otherwise.
 	Gone bool
+	Last T
 	// Left is set, together with Gone, if the object still exists and has only left the selection of
 	// the informer.
 	Left bool

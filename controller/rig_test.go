@@ -20,8 +20,18 @@ import (
 type (
 	request   = controller.Request[*corev1.ConfigMap]
 	options   = controller.Options[*corev1.ConfigMap]
-	secondary = controller.Secondary[*corev1.ConfigMap]
+	secondary = controller.Secondary
+
+	secretsSecondary = controller.SecondaryOf[*corev1.Secret]
 )
+
+// known returns the cached object, or its last state if it is gone.
+func known[T tidings.Object](r controller.Request[T]) T {
+	if r.Gone {
+		return r.Last
+	}
+	return r.Object
+}
 
 // newController returns a guarded controller of ConfigMaps.
 func newController(

@@ -37,7 +37,7 @@ type run[T tidings.Object] struct {
 	term         Term // nil without one
 	succession   terms.Succession
 	handlers     handlers
-	intake       *intake[T]
+	intake       *primaryIntake[T]
 	queue        *queue.Queue[reason]
 	workers      workers
 	gate         gate.Gate        // closed for keys, because of informers
@@ -80,9 +80,9 @@ func newRun[T tidings.Object](ctx context.Context, c *Controller[T], term Term) 
 	}
 	r.handlers.informers, r.handlers.slots, r.handlers.logger = &c.informers, c.o.Slots, c.o.Logger
 	r.handlers.registrations = map[*caches.Informer]*tidings.Registration{}
-	r.intake = &intake[T]{
-		o: &c.o, primary: c.primary, inCall: &c.inCall, queue: r.queue, barrier: c.barrier,
-		fights: r.fights, incarnations: r.incarnations, isServed: r.isServed,
+	r.intake = &primaryIntake[T]{o: &c.o, primary: c.primary, incarnations: r.incarnations}
+	r.intake.intake = intake{
+		inCall: &c.inCall, queue: r.queue, barrier: c.barrier, fights: r.fights, isServed: r.isServed,
 	}
 	r.workers.queue, r.workers.handle, r.workers.callsCtx = r.queue, r.handle, r.callsCtx
 	r.workers.waits, r.workers.logger, r.workers.alive = &c.waits, c.o.Logger, map[int]bool{}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,9 +17,27 @@ import (
 
 // Secondary is an informer that the calls of a controller read besides its primary, with the keys
 // that each of its changes leads to. Make one with [Owns], [References], [Maps] or [Reads].
-type Secondary[T tidings.Object] struct {
-	open     func(c *Controller[T]) (*caches.Informer, error)
+type Secondary interface {
+	// open adds the secondary to a controller.
+	open(c opener) (*caches.Informer, error)
+}
+
+// opener is a [Controller] of any type, as its secondaries see it.
+type opener interface {
+	Name() string
+	objectType() reflect.Type
+	primaryInformer() any          // the *tidings.Informer of that type
+	knownPrimary() source.Resource // during a run; it may change later
+	present() *intake              // of the present run
+}
+
+// SecondaryOf is a [Secondary] with objects of type S. Its methods return another one.
+type SecondaryOf[S tidings.Object] struct {
+	informer *tidings.Informer[S]
+	// prepare is called once for the controller.
+	prepare  func(c opener) (mapperFor[S], error)
 	failures *caches.Failures // of the function of References; nil for others
+	ignore   func(old, new S) bool
 	optional bool
 }
 
@@ -26,8 +45,16 @@ type Secondary[T tidings.Object] struct {
 // serve. Every key is called once when the informer is synced. If the informer has Slots.Held and
 // was synced once, a slot that comes later waits for its objects, and is not served while the
 // server refuses to list them.
-func (s Secondary[T]) Optional() Secondary[T] {
+func (s SecondaryOf[S]) Optional() SecondaryOf[S] {
 	s.optional = true
+	return s
+}
+
+// Ignore leaves out the updates for which the function returns true, as a new heartbeat in a status:
+// they lead to no call. As with Options.Ignore, an update that begins or ends a deletion, or
+// replaces the object, is never left out.
+func (s SecondaryOf[S]) Ignore(ignored func(old, new S) bool) SecondaryOf[S] {
+	s.ignore = ignored
 	return s
 }
 
@@ -39,13 +66,44 @@ type (
 	mapperFor[S tidings.Object] func(primary func() source.Resource) (mapper[S], error)
 )
 
+var errNoSecondary = errors.New("the secondary is empty: make it with Owns, References, Maps or Reads")
+
+func (s SecondaryOf[S]) open(c opener) (*caches.Informer, error) {
+	if s.prepare == nil {
+		return nil, errNoSecondary
+	}
+	f, err := caches.New(s.informer)
+	if err != nil {
+		return nil, fmt.Errorf("a secondary: %w", err)
+	}
+	mapperOf, err := s.prepare(c)
+	if err != nil {
+		return nil, err
+	}
+	f.Optional = s.optional
+	if s.failures != nil {
+		f.Failures = s.failures
+	}
+	f.Subscribe = func() (*tidings.Registration, error) {
+		in := c.present()
+		m, err := mapperOf(c.knownPrimary)
+		if err != nil {
+			return nil, err
+		}
+		return addHandler(s.informer, c.Name(), 0, func(e tidings.Event[S]) {
+			changedSecondary(in, f, e, m, s.ignore)
+		})
+	}
+	return f, nil
+}
+
 // Owns leads from an object to its controller, by its owner reference: the group, the kind and the
 // name, and the namespace of the object unless the owners have none. It adds the index of owners to
 // the informer, so that Controlled of a lister visits the objects of one owner alone.
-func Owns[T, S tidings.Object](informer *tidings.Informer[S]) Secondary[T] {
-	return newSecondary(informer, func(*Controller[T]) (mapperFor[S], error) {
+func Owns[S tidings.Object](informer *tidings.Informer[S]) SecondaryOf[S] {
+	return SecondaryOf[S]{informer: informer, prepare: func(opener) (mapperFor[S], error) {
 		return ownerMapper[S], informer.IndexOwners()
-	})
+	}}
 }
 
 // ownerMapper needs the kind of the owners, which handlers.add has asked for before.
@@ -76,12 +134,12 @@ func ownerMapper[S tidings.Object](primary func() source.Resource) (mapper[S], e
 }
 
 // References leads from an object to the primaries that mention it. names returns the keys of the
-// objects that a primary mentions, as in "namespace/name". An index of the primary's informer finds
-// the primaries by the objects that they mention, so that no change of a secondary visits all of
-// them.
+// objects that a primary mentions, as in "namespace/name"; New returns an error if it takes other
+// objects than the controller's. An index of the primary's informer finds the primaries by the
+// objects that they mention, so that no change of a secondary visits all of them.
 func References[T, S tidings.Object](
-	informer *tidings.Informer[S], names func(T) []string,
-) Secondary[T] {
+	informer *tidings.Informer[S], names func(primary T) []string,
+) SecondaryOf[S] {
 	failed := &caches.Failures{}
 	index := tidings.NewIndex("references", func(object T) (keys []string) {
 		defer func() {
@@ -92,14 +150,19 @@ func References[T, S tidings.Object](
 		}()
 		return names(object)
 	})
-	s := newSecondary(informer, func(c *Controller[T]) (mapperFor[S], error) {
-		if names == nil {
+	prepare := func(c opener) (mapperFor[S], error) {
+		primary, ok := c.primaryInformer().(*tidings.Informer[T])
+		switch {
+		case names == nil:
 			return nil, errors.New("References: the function is nil")
+		case !ok:
+			return nil, fmt.Errorf("References: the function takes %v, and the controller is one of %v: "+
+				"give a function that takes these", reflect.TypeFor[T](), c.objectType())
 		}
-		if err := c.primary.AddIndex(index); err != nil {
+		if err := primary.AddIndex(index); err != nil {
 			return nil, err
 		}
-		referring := c.primary.Lister()
+		referring := primary.Lister()
 		return fixed(func(object S, add func(string)) {
 			for _, mentioned := range [...]string{keyOf(object), anything} {
 				for key := range referring.ByIndex(index, mentioned) {
@@ -107,9 +170,8 @@ func References[T, S tidings.Object](
 				}
 			}
 		}), nil
-	})
-	s.failures = failed
-	return s
+	}
+	return SecondaryOf[S]{informer: informer, prepare: prepare, failures: failed}
 }
 
 // anything is the index value of an object for which the function has panicked: each change leads
@@ -118,10 +180,10 @@ const anything = "*"
 
 // Maps leads from an object to the keys that keys returns. It is called with the states before and
 // after each change.
-func Maps[T, S tidings.Object](
+func Maps[S tidings.Object](
 	informer *tidings.Informer[S], keys func(S) iter.Seq[string],
-) Secondary[T] {
-	return newSecondary(informer, func(*Controller[T]) (mapperFor[S], error) {
+) SecondaryOf[S] {
+	return SecondaryOf[S]{informer: informer, prepare: func(opener) (mapperFor[S], error) {
 		if keys == nil {
 			return nil, errors.New("Maps: the function is nil")
 		}
@@ -130,45 +192,17 @@ func Maps[T, S tidings.Object](
 				add(key)
 			}
 		}), nil
-	})
+	}}
 }
 
 // Reads leads to no key: calls read the objects, and their changes lead to no calls.
-func Reads[T, S tidings.Object](informer *tidings.Informer[S]) Secondary[T] {
-	return newSecondary(informer, func(*Controller[T]) (mapperFor[S], error) {
+func Reads[S tidings.Object](informer *tidings.Informer[S]) SecondaryOf[S] {
+	return SecondaryOf[S]{informer: informer, prepare: func(opener) (mapperFor[S], error) {
 		return fixed(func(S, func(string)) {}), nil
-	})
+	}}
 }
 
 // fixed returns a mapper that does not depend on the primary's resource.
 func fixed[S tidings.Object](m mapper[S]) mapperFor[S] {
 	return func(func() source.Resource) (mapper[S], error) { return m, nil }
-}
-
-// newSecondary returns a secondary. prepare is called once for the controller.
-func newSecondary[T, S tidings.Object](
-	informer *tidings.Informer[S],
-	prepare func(c *Controller[T]) (mapperFor[S], error),
-) Secondary[T] {
-	return Secondary[T]{open: func(c *Controller[T]) (*caches.Informer, error) {
-		f, err := caches.New(informer)
-		if err != nil {
-			return nil, fmt.Errorf("a secondary: %w", err)
-		}
-		mapperOf, err := prepare(c)
-		if err != nil {
-			return nil, err
-		}
-		f.Subscribe = func() (*tidings.Registration, error) {
-			r := c.running.Load()
-			m, err := mapperOf(c.informers.Primary().Known)
-			if err != nil {
-				return nil, err
-			}
-			return addHandler(informer, &c.o, f, func(e tidings.Event[S]) {
-				changedSecondary(r.intake, f, e, m)
-			})
-		}
-		return f, nil
-	}}
 }

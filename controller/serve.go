@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -65,18 +66,66 @@ type check struct{ name, problem string }
 // A manager is alive unless a controller, or Run, has ended with an error, or hangs for longer than
 // ManagerOptions.HungAfter. It is ready during Run when its informers are synced, and, if this
 // replica holds the Lease, its controllers run: a standby is ready. With ManagerOptions.Slots,
-// these are the controllers that the group assigns to it.
+// these are the controllers that the group assigns to it. AddHealthzCheck and AddReadyzCheck add
+// checks.
 func (m *Manager) Handler() http.Handler {
 	mux := http.NewServeMux()
 	serve := func(path string, checks func() []check) {
 		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, r *http.Request) {
-			writeChecks(w, r, checks())
+			writeChecks(w, r, append(checks(), m.own(r, path)...))
 		})
 	}
 	serve("/livez", m.live)
 	serve("/healthz", m.live)
 	serve("/readyz", m.ready)
 	return mux
+}
+
+// ownCheck is a check of the program.
+type ownCheck struct {
+	name  string
+	check func(*http.Request) error
+	ready bool // of /readyz
+}
+
+// AddHealthzCheck adds a check of the program's own to /livez and /healthz. An error of the
+// function is a failure. Its name must not be taken.
+func (m *Manager) AddHealthzCheck(name string, check func(*http.Request) error) error {
+	return m.addCheck(ownCheck{name, check, false})
+}
+
+// AddReadyzCheck adds a check of the program's own to /readyz, as AddHealthzCheck does to /livez.
+func (m *Manager) AddReadyzCheck(name string, check func(*http.Request) error) error {
+	return m.addCheck(ownCheck{name, check, true})
+}
+
+func (m *Manager) addCheck(added ownCheck) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	isTaken := slices.ContainsFunc(m.checks, func(c ownCheck) bool {
+		return c.ready == added.ready && c.name == added.name
+	})
+	switch {
+	case added.name == "" || added.check == nil:
+		return errors.New("controller: a check of a Manager needs a name and a function")
+	case isTaken:
+		return fmt.Errorf("controller: the Manager has a check %q already", added.name)
+	}
+	m.checks = append(m.checks, added)
+	return nil
+}
+
+// own makes the checks of the program for a path.
+func (m *Manager) own(r *http.Request, path string) (results []check) {
+	m.mu.Lock()
+	checks := slices.Clone(m.checks)
+	m.mu.Unlock()
+	for _, c := range checks {
+		if c.ready == (path == "/readyz") {
+			results = append(results, check{c.name, errorText(c.check(r))})
+		}
+	}
+	return results
 }
 
 // live has a check for each controller.
@@ -123,15 +172,19 @@ func (m *Manager) ready() []check {
 		checks = append(checks, c)
 	}
 	h := m.Health()
-	if h.Election != nil && h.Election.State != election.Leading {
-		return append(checks, check{name: "election (standby)"})
+	isStandby := h.Election != nil && h.Election.State != election.Leading
+	if isStandby {
+		checks = append(checks, check{name: "election (standby)"})
 	}
 	assigned := m.assigned()
 	for _, c := range h.Controllers {
+		if isStandby && !m.isOfEveryReplica(c.Name) {
+			continue
+		}
 		now := check{name: "controller " + c.Name}
 		if isHere, ok := assigned[c.Name]; ok && !isHere && c.State == StateStopped {
 			now.name += " (standby)"
-		} else if c.State != StateRunning {
+		} else if c.State != StateRunning && c.State != StateDone {
 			now.problem = "is " + string(c.State)
 			if len(c.WaitingFor) > 0 {
 				now.problem += ", and waits for " + strings.Join(c.WaitingFor, ", ")
@@ -140,6 +193,13 @@ func (m *Manager) ready() []check {
 		checks = append(checks, now)
 	}
 	return checks
+}
+
+// isOfEveryReplica reports whether a controller runs without an election.
+func (m *Manager) isOfEveryReplica(name string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.units, func(u *unit) bool { return u.Name == name && u.EveryReplica })
 }
 
 // assigned has the controllers that the group leads as a whole, by name: true for those that it has

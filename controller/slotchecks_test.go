@@ -78,8 +78,8 @@ func refusesInformersOfOtherSlots(w *world) {
 		fatal(w.T, err)
 		return i
 	}
-	reads := func(i *tidings.Informer[*corev1.ConfigMap]) []controller.Secondary[*corev1.ConfigMap] {
-		return []controller.Secondary[*corev1.ConfigMap]{controller.Reads[*corev1.ConfigMap](i)}
+	reads := func(i *tidings.Informer[*corev1.ConfigMap]) []controller.Secondary {
+		return []controller.Secondary{controller.Reads(i)}
 	}
 	byUID, byNamespace := controller.NewSlots(controller.ByUID), controller.NewSlots(controller.ByNamespace)
 	for name, test := range map[string]struct {

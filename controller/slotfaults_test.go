@@ -26,7 +26,7 @@ func TestS2_VersionsOutlastARemovedSecondary(t *testing.T) {
 		x := create(w, configMap("a", "x"))
 		secrets, s, version := informer[*corev1.Secret](w), controller.NewSlots(controller.ByNamespace), ""
 		c := newController(w, options{
-			Slots: s, Secondaries: []secondary{controller.Reads[*corev1.ConfigMap](secrets)},
+			Slots: s, Secondaries: []secondary{controller.Reads(secrets)},
 		}, func(ctx context.Context, r request) (controller.Result, error) {
 			if r.Object.Data["state"] != "" {
 				return controller.Result{}, nil
@@ -186,7 +186,7 @@ func TestC14_AnOptionalSecondaryOfSlots(t *testing.T) {
 		secrets, err := tidings.For[*corev1.Secret](w.factory, tidings.Selection{Slots: s.Held()})
 		fatal(t, err)
 		c := newController(w, options{Slots: s, Secondaries: []secondary{
-			controller.Reads[*corev1.ConfigMap](secrets).Optional(),
+			controller.Reads(secrets).Optional(),
 		}}, isCalled(&log))
 		stop := start(w, c)
 		synctest.Wait()

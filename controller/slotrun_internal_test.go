@@ -61,7 +61,7 @@ func drainLeavesNoKey(t *testing.T, ends bool) {
 	must(err)
 	s := NewSlots(ByNamespace)
 	c, err := New(informer, Options[*corev1.ConfigMap]{Name: "test", Guard: g, Slots: s, Logger: silent,
-		Secondaries: []Secondary[*corev1.ConfigMap]{Reads[*corev1.ConfigMap](secrets)}},
+		Secondaries: []Secondary{Reads(secrets)}},
 		func(ctx context.Context, r Request[*corev1.ConfigMap]) (Result, error) {
 			if r.Gone != ends {
 				return Result{}, nil

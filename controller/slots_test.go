@@ -308,7 +308,7 @@ func TestS2_ADroppedSlotIsForgotten(t *testing.T) {
 func TestS6_ByUIDARecreatedObjectHasAnotherSlot(t *testing.T) {
 	var log calls
 	inSlots(t, controller.ByUID, options{}, func(_ context.Context, r request) (controller.Result, error) {
-		log.add("%s %s %v", r.Key, r.Object.Data["state"], r.Gone)
+		log.add("%s %s %v", r.Key, known(r).Data["state"], r.Gone)
 		return controller.Result{}, nil
 	}, func(w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm) {
 		at := func(o metav1.Object) slot.Set { return slot.Of(slot.UID.Of(string(o.GetUID()), "")) }

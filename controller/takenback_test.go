@@ -87,7 +87,7 @@ func TestS2_ADeletionThatShowsInTheNextRun(t *testing.T) {
 		secrets := informer[*corev1.Secret](p.world)
 		w.server.Inject(apisim.Match{Verb: "watch", Resource: "secrets"}, apisim.Stall(apisim.EachFrame, 5*time.Second))
 		c := newController(p.world, options{Name: "single", Secondaries: []secondary{
-			controller.Reads[*corev1.ConfigMap](secrets),
+			controller.Reads(secrets),
 		}}, func(ctx context.Context, r request) (controller.Result, error) {
 			if _, err := secrets.Lister().Get("a/child"); err != nil {
 				return controller.Result{}, nil
@@ -115,7 +115,7 @@ func TestS2_ADeletionThatShowsInTheNextRun(t *testing.T) {
 
 // labelsChild runs a controller of the process whose call labels the Secret a/child, and logs the label that
 // it has seen.
-func labelsChild(p *replica, log *calls, secondaryOf func(*tidings.Informer[*corev1.Secret]) secondary) {
+func labelsChild(p *replica, log *calls, secondaryOf func(*tidings.Informer[*corev1.Secret]) secretsSecondary) {
 	secrets := informer[*corev1.Secret](p.world)
 	p.begins(slot.All(), newController(p.world, options{Slots: p.s, Secondaries: []secondary{secondaryOf(secrets)}},
 		func(ctx context.Context, r request) (controller.Result, error) {
@@ -132,14 +132,14 @@ func labelsChild(p *replica, log *calls, secondaryOf func(*tidings.Informer[*cor
 		}))
 }
 
-func optional(secrets *tidings.Informer[*corev1.Secret]) secondary {
-	return controller.Reads[*corev1.ConfigMap](secrets).Optional()
+func optional(secrets *tidings.Informer[*corev1.Secret]) secretsSecondary {
+	return controller.Reads(secrets).Optional()
 }
 
 // TestS2_ASecondaryThatLags is synced in both processes. That of the next owner lags.
 func TestS2_ASecondaryThatLags(t *testing.T) {
-	for name, secondaryOf := range map[string]func(*tidings.Informer[*corev1.Secret]) secondary{
-		"optional": optional, "not optional": controller.Reads[*corev1.ConfigMap, *corev1.Secret],
+	for name, secondaryOf := range map[string]func(*tidings.Informer[*corev1.Secret]) secretsSecondary{
+		"optional": optional, "not optional": controller.Reads[*corev1.Secret],
 	} {
 		t.Run(name, func(t *testing.T) {
 			withReplicas(t, apisim.Options{}, func(w *world, process func(string, slot.Key) *replica) {

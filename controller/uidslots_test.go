@@ -29,9 +29,9 @@ func TestS2_ADrainThatFailsLosesNoKeyOfAnotherSlot(t *testing.T) {
 		w.server.Inject(apisim.Match{Verb: "watch", Resource: "secrets"}, apisim.Stall(apisim.EachFrame, 5*time.Second))
 		var log calls
 		c := newController(p.world, options{Slots: p.s, Secondaries: []secondary{
-			controller.Reads[*corev1.ConfigMap](secrets),
+			controller.Reads(secrets),
 		}}, func(ctx context.Context, r request) (controller.Result, error) {
-			log.add("%s %v", r.Object.Data["state"], r.Gone)
+			log.add("%s %v", known(r).Data["state"], r.Gone)
 			if !r.Gone {
 				return controller.Result{}, nil
 			}
@@ -87,13 +87,13 @@ func TestS2_ADrainThatSucceedsLosesNoKeyOfAnotherSlot(t *testing.T) {
 			return err
 		}
 		c := newController(p.world, options{Workers: 4, Slots: p.s, Secondaries: []secondary{
-			controller.Reads[*corev1.ConfigMap](secrets), controller.Reads[*corev1.ConfigMap](accounts),
+			controller.Reads(secrets), controller.Reads(accounts),
 		}}, func(ctx context.Context, r request) (controller.Result, error) {
-			log.add("%s %s %v", r.Name(), r.Object.Data["state"], r.Gone)
+			log.add("%s %s %v", r.Name(), known(r).Data["state"], r.Gone)
 			switch {
 			case r.Gone:
 				return controller.Result{}, writeSecret(ctx)
-			case r.Object.Data["state"] == "2":
+			case known(r).Data["state"] == "2":
 				return controller.Result{}, writeAccount(ctx)
 			}
 			return controller.Result{}, nil

@@ -41,7 +41,7 @@ func (m *Manager) makeUnit(ctx context.Context, u *unit) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if runner != nil && m.o.Slots != nil && !hasSlots(runner) {
+	if runner != nil && m.o.Slots != nil && !hasSlots(runner) && !u.EveryReplica {
 		var err error
 		if runner, u.number, err = m.o.Slots.enlist(runner); err != nil {
 			return err

@@ -246,7 +246,7 @@ var hangings = map[string]hanging{
 		w *world, s *controller.Slots, hangs func(*corev1.ConfigMap),
 	) *controller.Controller[*corev1.ConfigMap] {
 		return newController(w, options{Slots: s, Secondaries: []secondary{
-			controller.Maps[*corev1.ConfigMap](informer[*corev1.ConfigMap](w), func(x *corev1.ConfigMap) iter.Seq[string] {
+			controller.Maps(informer[*corev1.ConfigMap](w), func(x *corev1.ConfigMap) iter.Seq[string] {
 				hangs(x)
 				return func(func(string) bool) {}
 			}),

@@ -199,7 +199,11 @@ func (r *replica) reconcile(
 	ctx context.Context, q controller.Request[*corev1.ConfigMap],
 ) (controller.Result, error) {
 	f, c := r.f, &fleetCall{key: q.Key, process: r.name, began: time.Now(), reasons: q.Reasons, gone: q.Gone}
-	version, err := strconv.ParseUint(q.Object.ResourceVersion, 10, 64)
+	known := q.Object
+	if q.Gone {
+		known = q.Last
+	}
+	version, err := strconv.ParseUint(known.ResourceVersion, 10, 64)
 	f.mu.Lock()
 	if err != nil || !q.Gone && version < f.wrote[q.Key] {
 		f.Errorf("a call of %s by %s begins with version %d, and %d was written before", q.Key, r.name,

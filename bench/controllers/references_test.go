@@ -197,7 +197,7 @@ func tidingsReferences(ctx context.Context, c *rest.Config, m *mapped) error {
 	}
 	run, err := controller.New(primaries, controller.Options[*appsv1.Deployment]{
 		Name: "references", Workers: 4, Logger: slog.New(slog.DiscardHandler),
-		Secondaries: []controller.Secondary[*appsv1.Deployment]{
+		Secondaries: []controller.Secondary{
 			controller.References(secrets, func(d *appsv1.Deployment) (keys []string) {
 				for _, name := range secretsOf(d) {
 					keys = append(keys, d.Namespace+"/"+name)

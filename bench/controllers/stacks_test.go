@@ -118,9 +118,6 @@ func tidingsMain(
 	}, func(
 		ctx context.Context, r controller.Request[*appsv1.Deployment],
 	) (controller.Result, error) {
-		if r.Gone {
-			r.Object = nil
-		}
 		after, err := p.call(ctx, r.Key, r.Object, writer)
 		return controller.Result{RequeueAfter: after}, err
 	})

@@ -20,7 +20,10 @@
 //  5. Server-side apply has no version. It takes over fields that other managers own.
 //
 // Conditions need no function here: call meta.SetStatusCondition in the function that is given to
-// [UpdateStatus].
+// [UpdateStatus]. It takes metav1.Condition. Types such as Deployment have conditions of their own
+// type: find the one with the type to set in the slice, and change it or append one.
+//
+// A type of a custom resource needs no generated client: [NewClient] makes one.
 //
 // Use a client that is made from the Config of a controller.Guard and the context of the call:
 // only then does the next call of the key wait until the caches show the write.

@@ -68,8 +68,8 @@ func newProgram(config *rest.Config, o options) (*program, error) {
 	r := &rollout{client: client.AppsV1(), sets: sets, configMaps: configMaps}
 	c, err := controller.New(deployments, controller.Options[*appsv1.Deployment]{
 		Name: name, Workers: o.workers, Guard: guard, Logger: o.logger,
-		Secondaries: []controller.Secondary[*appsv1.Deployment]{
-			controller.Owns[*appsv1.Deployment](sets),
+		Secondaries: []controller.Secondary{
+			controller.Owns(sets),
 			controller.References(configMaps, mentioned),
 		},
 	}, r.reconcile)

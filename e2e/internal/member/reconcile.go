@@ -33,11 +33,11 @@ func (r *replica) reconcile(
 	ctx context.Context, q controller.Request[*corev1.ConfigMap],
 ) (controller.Result, error) {
 	number := r.calls.Add(1)
-	kind := journal.Call
+	kind, known := journal.Call, q.Object
 	if q.Gone {
-		kind = journal.Gone
+		kind, known = journal.Gone, q.Last
 	}
-	version, err := strconv.ParseUint(q.Object.ResourceVersion, 10, 64)
+	version, err := strconv.ParseUint(known.ResourceVersion, 10, 64)
 	if err != nil {
 		return controller.Result{}, err
 	}

@@ -73,17 +73,26 @@ type handler struct {
 	keys []string // of With
 }
 
-func (h *handler) Enabled(context.Context, slog.Level) bool { return true }
+// Enabled leaves out what client-go logs below Debug with the logger of a context.
+func (h *handler) Enabled(_ context.Context, level slog.Level) bool {
+	return level >= slog.LevelDebug
+}
 
 func (h *handler) Handle(_ context.Context, r slog.Record) error {
 	var keys []string
-	hasSubject := h.of.subject == "" || slices.Contains(h.keys, h.of.subject)
-	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == h.of.subject {
+	hasSubject := h.of.subject == ""
+	add := func(key string) {
+		if key == h.of.subject {
 			hasSubject = true
-		} else if a.Key != "unlogged" {
-			keys = append(keys, "`"+a.Key+"`")
+		} else if key != "unlogged" {
+			keys = append(keys, "`"+key+"`")
 		}
+	}
+	for _, key := range h.keys {
+		add(key)
+	}
+	r.Attrs(func(a slog.Attr) bool {
+		add(a.Key)
 		return true
 	})
 	level := r.Level.String()

@@ -136,13 +136,19 @@ var (
 				"health", "internal/decode/dedup", "internal/engine/delta", "internal/see/fielddiff", "internal/see/histogram",
 				"internal/see/inspect", "internal/see/lograte", "internal/engine/slot", "internal/lead/written", "source",
 			},
-			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/rest", "k8s.io/client-go/util/workqueue"},
-			tests:  []string{"*"},
+			others: []string{
+				"github.com/go-logr/logr", "k8s.io/apimachinery", "k8s.io/client-go/rest",
+				"k8s.io/client-go/util/workqueue",
+			},
+			tests: []string{"*"},
 		},
 		"controller/objects": {
-			rooms:  []string{"."},
-			others: []string{"k8s.io/apimachinery", "k8s.io/client-go/applyconfigurations/meta/v1"},
-			tests:  []string{"*"},
+			rooms: []string{"."},
+			others: []string{
+				"k8s.io/apimachinery", "k8s.io/client-go/applyconfigurations/meta/v1",
+				"k8s.io/client-go/gentype", "k8s.io/client-go/rest",
+			},
+			tests: []string{"*"},
 		},
 		"controller/recorder": {
 			others: []string{

@@ -81,7 +81,7 @@ func newCluster(
 }
 
 func options[T tidings.Object](
-	c *cluster, name string, secondaries ...controller.Secondary[T],
+	c *cluster, name string, secondaries ...controller.Secondary,
 ) controller.Options[T] {
 	return controller.Options[T]{
 		Name: name, Workers: workers, Guard: c.guard, Logger: c.logger, Slots: c.slots,

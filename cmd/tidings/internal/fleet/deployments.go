@@ -23,8 +23,8 @@ type app struct {
 }
 
 func (c *cluster) newDeployments() (controller.Runner, error) {
-	return controller.New(c.deployments, options(c, "deployments",
-		controller.Owns[*appsv1.Deployment](c.sets)), c.reconcileDeployment)
+	return controller.New(c.deployments, options[*appsv1.Deployment](c, "deployments",
+		controller.Owns(c.sets)), c.reconcileDeployment)
 }
 
 // reconcileDeployment makes one step of a rollout. The changes of replica sets lead to the next

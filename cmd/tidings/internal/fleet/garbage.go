@@ -17,8 +17,8 @@ import (
 // other change to none.
 func orphans[T, O tidings.Object](
 	owners *tidings.Informer[O], dependents *tidings.Informer[T],
-) controller.Secondary[T] {
-	return controller.Maps[T](owners, func(owner O) iter.Seq[string] {
+) controller.Secondary {
+	return controller.Maps(owners, func(owner O) iter.Seq[string] {
 		return func(yield func(string) bool) {
 			if isCached(owners.Lister(), owner) {
 				return

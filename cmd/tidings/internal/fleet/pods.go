@@ -27,7 +27,7 @@ type kubelet struct {
 
 func (c *cluster) newPods() (controller.Runner, error) {
 	k := &kubelet{cluster: c}
-	return controller.New(c.pods, options(c, "pods", controller.Reads[*corev1.Pod](c.nodes),
+	return controller.New(c.pods, options[*corev1.Pod](c, "pods", controller.Reads(c.nodes),
 		orphans(c.sets, c.pods)), k.reconcile)
 }
 

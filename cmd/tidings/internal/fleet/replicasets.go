@@ -15,8 +15,8 @@ import (
 )
 
 func (c *cluster) newReplicaSets() (controller.Runner, error) {
-	return controller.New(c.sets, options(c, "replicasets",
-		controller.Owns[*appsv1.ReplicaSet](c.pods), orphans(c.deployments, c.sets)), c.reconcileReplicaSet)
+	return controller.New(c.sets, options[*appsv1.ReplicaSet](c, "replicasets",
+		controller.Owns(c.pods), orphans(c.deployments, c.sets)), c.reconcileReplicaSet)
 }
 
 // reconcileReplicaSet creates the missing pods of a replica set, or deletes surplus ones, and

@@ -145,8 +145,8 @@ func newReplica(w *world, name string) *replica {
 			FirstDelay: pick(w, 0, time.Second), MaxDelay: pick(w, 0, time.Minute),
 			Resync: pick(w, 0, time.Minute, math.MaxInt64), MaxStaleness: pick(w, 0, time.Minute, math.MaxInt64),
 			StopGrace: pick[time.Duration](w, 0, 1, math.MaxInt64),
-			Secondaries: []controller.Secondary[*corev1.ConfigMap]{
-				controller.Owns[*corev1.ConfigMap](r.secrets),
+			Secondaries: []controller.Secondary{
+				controller.Owns(r.secrets),
 			},
 		}, j.call)
 		w.must(err)
@@ -221,7 +221,11 @@ func (r *job) begin(request controller.Request[*corev1.ConfigMap]) *keyLog {
 	if log.running {
 		r.Errorf("C1: two calls of %s", request.Key)
 	}
-	uid := request.Object.UID
+	known := request.Object
+	if request.Gone {
+		known = request.Last
+	}
+	uid := known.UID
 	if log.uid != "" && log.uid != uid && !log.gone {
 		r.Errorf("C6: %s: a call for %s came without one for the end of %s", request.Key, uid, log.uid)
 	}
