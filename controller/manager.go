@@ -34,7 +34,8 @@ type Descriptor struct {
 	Name    string
 	Aliases []string
 	// EveryReplica runs it on every replica while the manager runs, whoever holds the Lease, and
-	// whatever a group assigns. Its writes are not bound to a term.
+	// whatever a group assigns; with ManagerOptions.Slots until the group was left. Its writes are not
+	// bound to a term.
 	EveryReplica bool
 	// DefaultOff leaves the controller out unless Names has its name.
 	DefaultOff bool
@@ -429,7 +430,13 @@ func (m *Manager) runUnit(ctx context.Context, u *unit, t Term) error {
 		shared.Begins()
 	}
 	m.o.Logger.Info("a controller starts", "controller", u.Name)
-	err := runner.RunTerm(ctx, t)
+	run := func(ctx context.Context) error { return runner.RunTerm(ctx, t) }
+	var err error
+	if u.EveryReplica && m.o.Slots != nil {
+		err = m.o.Slots.stay.outlast(ctx, run)
+	} else {
+		err = run(ctx)
+	}
 	if hasEndedWith(t, err) {
 		return nil
 	}

@@ -134,6 +134,40 @@ func TestNeighboursOfAGroup(t *testing.T) {
 	})
 }
 
+// TestNeighboursUntilAGroupWasLeft: the task of every replica lasts as long as the calls, whether
+// the end of the manager's context makes the process leave, or that of another Run.
+func TestNeighboursUntilAGroupWasLeft(t *testing.T) {
+	for _, byAnother := range []bool{false, true} {
+		inWorld(t, func(w *world) {
+			s := controller.NewSlots(controller.ByUID)
+			var here neighbour
+			m, err := controller.NewManager(w.factory,
+				controller.ManagerOptions{Slots: s, Guard: w.guard, Logger: discard})
+			fatal(t, err)
+			fatal(t, m.Add(controller.Descriptor{Name: "server", EveryReplica: true, Task: here.run}))
+			ctx, cancel := context.WithCancel(w.ctx)
+			defer cancel()
+			ended := make(chan error, 1)
+			go func() { ended <- m.Run(ctx) }()
+			fatal(t, s.Claim())
+			s.Begin(newTerm())
+			synctest.Wait()
+			if !byAnother {
+				cancel()
+			}
+			synctest.Wait()
+			if here.running.Load() != 1 {
+				t.Error("the task has ended before the group was left")
+			}
+			s.Left(nil)
+			fatal(t, <-ended)
+			if here.running.Load() != 0 {
+				t.Error("the task runs after the group was left")
+			}
+		})
+	}
+}
+
 // TestTasksThatReturn: one without an error is done, and one with an error ends the manager.
 func TestTasksThatReturn(t *testing.T) {
 	inWorld(t, func(w *world) {
