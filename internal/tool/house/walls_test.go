@@ -270,7 +270,7 @@ var (
 	// heavy takes long to compile and must not come with the native API.
 	heavy = []string{
 		"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "k8s.io/client-go/tools/cache",
-		"k8s.io/cli-runtime", "github.com/spf13/cobra", "sigs.k8s.io/kustomize", "github.com/prometheus",
+		"github.com/spf13/cobra", "github.com/prometheus",
 		"github.com/klauspost/compress", "charm.land", "go.opentelemetry.io",
 	}
 )
