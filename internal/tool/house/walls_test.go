@@ -263,6 +263,8 @@ var (
 		"internal/test/seeds":      {},
 		"internal/tool/mutants":    {rooms: []string{"internal/tool/gen"}},
 		"internal/tool/house":      {},
+		"internal/tool/compat":     {},
+		"internal/tool/release":    {},
 		"contract":                 {tests: []string{"*"}, dropIn: true},
 	}
 	// nowhere are client-go's own informers, which only the drop-ins import.
