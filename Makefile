@@ -14,12 +14,21 @@ SOAK ?= 10m
 # Which Go benchmarks run, and how often each: `make bench-go BENCH=Sync COUNT=10`.
 BENCH ?= .
 COUNT ?= 1
-# How often the tests of a real API server kill it.
+# How often the tests of a real API server kill it, its minor version, and which tests run, as a
+# regular expression.
 CRASHES ?= 10
+SERVER ?= 1.37
+RUN ?= .
 # Which benchmarks `make bench` and `make bench-quick` run, and which packages `make upstream`
 # tests, as a regular expression; how often `make bench` runs each.
 ONLY ?=
 ROUNDS ?= 5
+# The versions that compat builds and tests with: the first and the last of each minor.
+CLIENTGO ?= v0.37.0 v0.37.2
+CTRLRUNTIME ?= v0.25.0
+# Which version release checks, and the commit that it compares the API with: the last version without.
+VERSION ?=
+SINCE ?=
 # How many mutants run; with SEED and MUTATE, which: `make mutants SEED=7 MUTATE=store,internal/engine/delta`.
 SAMPLE ?= 1000
 # The packages that test, race and bench-go look at.
@@ -57,15 +66,16 @@ soak: ## Live through days with faults of all kinds until SOAK (default 10m) is 
 	$(GO) test ./internal/test/simulation -run '^TestDays$$' -sim.soak=$(SOAK) -timeout 0 -v
 
 .PHONY: check
-check: gofmt vet staticcheck fix tidy docs vuln-if-reachable ## Check format, vet, staticcheck, go fix, go mod tidy, docs, licences, vulnerabilities.
+check: gofmt vet staticcheck fix tidy docs vuln-if-reachable ## Check format, vet (darwin too), staticcheck, go fix, go mod tidy, docs, licences, vulnerabilities.
 
 .PHONY: gofmt
 gofmt: ## Fail on files that gofmt would change.
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then printf 'gofmt would change:\n%s\nRun: gofmt -w .\n' "$$files"; exit 1; fi
 
 .PHONY: vet
-vet: ## Run go vet.
+vet: ## Run go vet, also as on a Mac.
 	$(GO) vet ./...
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
 
 .PHONY: staticcheck
 staticcheck: ## Run staticcheck; staticcheck.conf says which checks.
@@ -179,12 +189,21 @@ bench-go: ## Run the Go benchmarks with memory figures (BENCH, COUNT, PKG).
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) $(PKG)
 
 .PHONY: e2e
-e2e: ## Test against a real API server (CRASHES), which the first run builds: minutes.
-	cd e2e && $(GO) test -timeout 10m ./internal/... ./upstream && $(GO) test -timeout 60m -parallel 12 . -crashes $(CRASHES)
+e2e: ## Test against a real API server (SERVER=1.36, CRASHES, RUN), which the first run builds: minutes.
+	cd e2e && $(GO) test -timeout 10m ./internal/... ./upstream && \
+		$(GO) test -timeout 90m -parallel 12 -run '$(RUN)' . -server $(SERVER) -crashes $(CRASHES)
 
 .PHONY: upstream
 upstream: ## Run the own tests of client-go, Kubernetes, controller-runtime and Cluster API on the drop-in (ONLY): half an hour.
 	cd e2e && $(GO) run ./upstream $(if $(ONLY),-only '$(ONLY)')
+
+.PHONY: compat
+compat: ## Build and test with other versions of client-go (CLIENTGO) and controller-runtime (CTRLRUNTIME).
+	$(GO) run ./internal/tool/compat -client-go '$(CLIENTGO)' -controller-runtime '$(CTRLRUNTIME)'
+
+.PHONY: release
+release: ## Check that VERSION=v0.1.0 can be released, and build its archives in bin/release (SINCE).
+	@$(GO) run ./internal/tool/release $(if $(SINCE),-since '$(SINCE)') '$(VERSION)'
 
 .PHONY: check-e2e
 check-e2e: ## Check the module e2e as check does this one.

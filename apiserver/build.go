@@ -11,15 +11,18 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 )
 
-// Version is the version of Kubernetes that the server is built from.
+// Version is the version of Kubernetes of a server without Options.Version.
 const Version = "v1.37.1"
 
-// recipe is the module of the program. Its go.mod has another name here, as it would
-// make the directory a module that cannot be embedded.
+// recipe has main.go, and a directory with the module of the program for each minor version. A
+// go.mod has another name here, as it would make the directory a module that cannot be embedded.
 //
 //go:embed recipe
 var recipe embed.FS
@@ -27,12 +30,12 @@ var recipe embed.FS
 // unbuilt is the line that keeps main.go out of the module that this package is in.
 const unbuilt = "//go:build ignore\n"
 
-// Build returns the path of the server's program. It builds the program first if the user's cache
-// directory does not have it, which takes minutes: see the package's documentation. It needs the go
-// command and, for modules that are not in the module cache, the proxies of GOPROXY. Several
-// processes may build at the same time.
-func Build(ctx context.Context) (string, error) {
-	files, sum, err := module()
+// Build returns the path of the program of a server. The version is as in [Options]. Build builds the
+// program first if the user's cache directory does not have it, which takes minutes: see the
+// package's documentation. It needs the go command and, for modules that are not in the module cache,
+// the proxies of GOPROXY. Several processes may build at the same time.
+func Build(ctx context.Context, version string) (string, error) {
+	m, err := newModule(version)
 	if err != nil {
 		return "", err
 	}
@@ -40,34 +43,67 @@ func Build(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("apiserver: there is no place for the program: %w", err)
 	}
-	dir := filepath.Join(cache, "tidings", "kube-apiserver-"+Version+"-"+sum)
+	dir := filepath.Join(cache, "tidings", "kube-apiserver-"+m.version+"-"+m.sum)
 	program := filepath.Join(dir, "kube-apiserver")
 	if _, err := os.Stat(program); err == nil {
 		return program, nil
 	}
-	if err := write(dir, files); err != nil {
+	if err := write(dir, m.files); err != nil {
 		return "", fmt.Errorf("apiserver: write the source of the program: %w", err)
 	}
-	if err := compile(ctx, dir, program); err != nil {
+	if err := m.compile(ctx, dir, program); err != nil {
 		return "", err
 	}
 	return program, nil
 }
 
-// module returns the files of the program's module, and the start of their hash.
-func module() (map[string][]byte, string, error) {
-	files := map[string][]byte{}
-	hash := sha256.New()
-	for _, name := range []string{"go.mod.txt", "go.sum.txt", "main.go"} {
+// module is the module of a program.
+type module struct {
+	version string // of k8s.io/kubernetes
+	files   map[string][]byte
+	sum     string // the start of the hash of the files
+}
+
+// required matches the line of a go.mod that requires Kubernetes.
+var required = regexp.MustCompile(`(?m)^\tk8s\.io/kubernetes (v\S+)$`)
+
+// newModule returns the module of a minor version, or of Version for "".
+func newModule(minor string) (*module, error) {
+	has := versions()
+	if minor == "" {
+		minor = strings.TrimPrefix(Version[:strings.LastIndex(Version, ".")], "v")
+	}
+	if !slices.Contains(has, minor) {
+		return nil, fmt.Errorf("apiserver: there is no server of version %q: choose one of %s", minor,
+			strings.Join(has, ", "))
+	}
+	m, hash := &module{files: map[string][]byte{}}, sha256.New()
+	for _, name := range []string{minor + "/go.mod.txt", minor + "/go.sum.txt", "main.go"} {
 		data, err := fs.ReadFile(recipe, "recipe/"+name)
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		data = bytes.TrimPrefix(data, []byte(unbuilt))
-		files[strings.TrimSuffix(name, ".txt")] = data
+		m.files[strings.TrimSuffix(path.Base(name), ".txt")] = data
 		hash.Write(data)
 	}
-	return files, hex.EncodeToString(hash.Sum(nil)[:6]), nil
+	m.version = string(required.FindSubmatch(m.files["go.mod"])[1]) // a test reads each go.mod
+	m.sum = hex.EncodeToString(hash.Sum(nil)[:6])
+	return m, nil
+}
+
+// versions returns the minor versions that have a module.
+func versions() (minors []string) {
+	entries, err := recipe.ReadDir("recipe")
+	if err != nil {
+		panic(err) // it is embedded
+	}
+	for _, entry := range entries {
+		if entry.IsDir() {
+			minors = append(minors, entry.Name())
+		}
+	}
+	return minors
 }
 
 // write writes the files, each as a whole: another process may be reading them.
@@ -99,7 +135,7 @@ func replace(path string, produce func(path string) error) error {
 	return errors.Join(err, os.RemoveAll(temporary))
 }
 
-func compile(ctx context.Context, dir, program string) error {
+func (m *module) compile(ctx context.Context, dir, program string) error {
 	goCommand, err := exec.LookPath("go")
 	if err != nil {
 		return fmt.Errorf("apiserver: the go command, which builds the server, is not found: "+
@@ -113,7 +149,7 @@ func compile(ctx context.Context, dir, program string) error {
 		if out, err := build.CombinedOutput(); err != nil {
 			if ctx.Err() != nil {
 				return fmt.Errorf("apiserver: building kube-apiserver %s was cut short, "+
-					"it takes minutes the first time: %w", Version, context.Cause(ctx))
+					"it takes minutes the first time: %w", m.version, context.Cause(ctx))
 			}
 			return fmt.Errorf("apiserver: go build in %s: %w\n%s", dir, err, out)
 		}

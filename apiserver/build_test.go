@@ -9,43 +9,54 @@ import (
 	"testing"
 )
 
-// TestVersionsAgree: the server is of the release whose modules this project has, and
-// all parts of it are of one.
+// TestVersionsAgree: the server is of the release whose modules this project has, and all parts of
+// a server are of one release.
 func TestVersionsAgree(t *testing.T) {
-	files, _, err := module()
-	if err != nil {
-		t.Fatal(err)
-	}
-	goMod := string(files["go.mod"])
-	if !strings.Contains(goMod, "k8s.io/kubernetes "+Version+"\n") {
-		t.Errorf("the go.mod of the server does not require k8s.io/kubernetes %s", Version)
-	}
-	staging := "v0" + strings.TrimPrefix(Version, "v1")
-	replaced := regexp.MustCompile(`(?m)^\t(k8s\.io/\S+) => (\S+) (\S+)$`).FindAllStringSubmatch(goMod, -1)
-	if len(replaced) == 0 {
-		t.Error("the go.mod of the server replaces nothing")
-	}
-	for _, r := range replaced {
-		if r[1] != r[2] || r[3] != staging {
-			t.Errorf("%s is replaced by %s %s, want %s of itself", r[1], r[2], r[3], staging)
+	for _, minor := range append(versions(), "") {
+		m, err := newModule(minor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if minor == "" && m.version != Version || !strings.HasPrefix(m.version, "v"+minor) {
+			t.Errorf("%q has the module of %s", minor, m.version)
+		}
+		staging := "v0" + strings.TrimPrefix(m.version, "v1")
+		replaced := regexp.MustCompile(`(?m)^\t(k8s\.io/\S+) => (\S+) (\S+)$`).
+			FindAllStringSubmatch(string(m.files["go.mod"]), -1)
+		if len(replaced) == 0 {
+			t.Errorf("%s: go.mod replaces nothing", m.version)
+		}
+		for _, r := range replaced {
+			if r[1] != r[2] || r[3] != staging {
+				t.Errorf("%s: %s is replaced by %s %s, want %s of itself", m.version, r[1], r[2], r[3], staging)
+			}
 		}
 	}
 	ours, err := os.ReadFile("../go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(ours), "k8s.io/client-go "+staging+"\n") {
+	if staging := "v0" + strings.TrimPrefix(Version, "v1"); !strings.Contains(string(ours), "k8s.io/client-go "+staging+"\n") {
 		t.Errorf("this module does not require k8s.io/client-go %s", staging)
 	}
 }
 
 func TestTheProgramIsOneThatGoBuilds(t *testing.T) {
-	files, _, err := module()
-	if err != nil {
-		t.Fatal(err)
+	for _, minor := range versions() {
+		m, err := newModule(minor)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(m.files["go.sum"]) == 0 || strings.Contains(string(m.files["main.go"]), "go:build") {
+			t.Errorf("%s: go.sum is missing, or main.go has a constraint that leaves it out", minor)
+		}
 	}
-	if len(files["go.sum"]) == 0 || strings.Contains(string(files["main.go"]), "go:build") {
-		t.Error("go.sum is missing, or main.go has a constraint that leaves it out")
+}
+
+func TestAnotherVersionNamesThoseThatThereAre(t *testing.T) {
+	_, err := New(t.Context(), Options{Version: "1.9"})
+	if err == nil || !strings.Contains(err.Error(), `"1.9": choose one of 1.35, 1.36, 1.37`) {
+		t.Errorf("got %v", err)
 	}
 }
 

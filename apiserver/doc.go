@@ -3,7 +3,8 @@
 // downloads nothing but Go modules.
 //
 //	Start(t) ──▶ Build ──▶ go build, once ──▶ the program ──▶ kube-apiserver ──▶ etcd
-//	   │          recipe/: go.mod, go.sum, main.go     ▲  one process, loopback TCP
+//	   │          recipe/: main.go, and a go.mod       ▲  one process, loopback TCP
+//	   │          and go.sum for each version          │
 //	   └─▶ *Server: Config, Kill, Restart, Backup ─────┘
 //	         AddInstance ──▶ another kube-apiserver ──▶ the same etcd
 //
@@ -17,7 +18,8 @@
 //
 // # The server
 //
-//  1. The versions are those of [Version], and do not depend on your go.mod.
+//  1. The server is of [Version], or of an earlier minor version that Options.Version names. Your
+//     go.mod does not matter.
 //  2. Etcd listens on a Unix socket only, and does not sync its files: its data survives
 //     a server that is killed, and not a machine that loses power.
 //  3. Authentication is by client certificates, see [Server.ConfigFor]; authorisation is RBAC.

@@ -32,6 +32,8 @@ const (
 
 // Options are the choices of a [Server]. The zero value is ready.
 type Options struct {
+	// Version is the minor version of Kubernetes: "1.35", "1.36" or "1.37". "" is that of [Version].
+	Version string
 	// Arguments are additional flags of kube-apiserver, such as "--feature-gates=…". They come
 	// after the flags that the package sets.
 	Arguments []string
@@ -62,7 +64,7 @@ type Server struct {
 // New starts a server and returns when it is ready. The end of ctx ends the wait, but not the
 // server: that ends with Close. The first call on a machine builds the server, see [Build].
 func New(ctx context.Context, o Options) (*Server, error) {
-	program, err := Build(ctx)
+	program, err := Build(ctx, o.Version)
 	if err != nil {
 		return nil, err
 	}

@@ -42,9 +42,7 @@ func startAudited(t *testing.T) (*apiserver.Server, func() auditLog) {
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	server := apiserver.Options{Arguments: []string{
-		"--audit-policy-file=" + policy, "--audit-log-path=" + path,
-	}}.Start(t)
+	server := newServer(t, "--audit-policy-file="+policy, "--audit-log-path="+path)
 	return server, func() (all auditLog) {
 		t.Helper()
 		text, err := os.ReadFile(path)

@@ -20,7 +20,7 @@ import (
 func TestConformance(t *testing.T) {
 	for name, contentType := range map[string]string{"default": "", "json": "application/json"} {
 		t.Run(name, func(t *testing.T) {
-			s := behindProxy(t, apiserver.Start(t))
+			s := behindProxy(t, newServer(t))
 			s.Config.ContentType = contentType
 			tidingstest.Run(t, s)
 		})
@@ -34,7 +34,7 @@ func TestConformanceCBOR(t *testing.T) {
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.ClientsAllowCBOR, true)
 	clientfeaturestesting.SetFeatureDuringTest(t, clientfeatures.ClientsPreferCBOR, true)
 	gates := []string{"--feature-gates=CBORServingAndStorage=true"}
-	server := apiserver.Options{Arguments: gates}.Start(t)
+	server := newServer(t, gates...)
 	for _, row := range []struct {
 		kind string
 		cbor bool
@@ -59,7 +59,7 @@ func TestConformanceCBOR(t *testing.T) {
 // kinds.
 func TestConformanceRestart(t *testing.T) {
 	t.Parallel()
-	server := apiserver.Start(t)
+	server := newServer(t)
 	s := behindProxy(t, server)
 	s.Restart = func() error { return server.Restart(t.Context()) }
 	s.Compact = func() error { return forget(t.Context(), server) }

@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/util/retry"
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 
-	"github.com/tidings-go/tidings/apiserver"
 	"github.com/tidings-go/tidings/e2e/internal/cluster"
 )
 
@@ -56,7 +55,7 @@ func TestControllers(t *testing.T) {
 // runControllers returns the description of the world after each step.
 func runControllers(t *testing.T, informers cluster.Informers) []string {
 	arguments := []string{"--disable-admission-plugins="} // for service accounts
-	server := apiserver.Options{Arguments: arguments}.Start(t)
+	server := newServer(t, arguments...)
 	ctx, stop := context.WithCancel(t.Context())
 	c, err := cluster.Start(ctx, server.Config(), informers, nodes, controllers...)
 	if err != nil {

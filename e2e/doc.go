@@ -26,5 +26,6 @@
 // Tests that mostly wait run in parallel, each with a server of its own, after the others.
 //
 //	go test . -crashes 50 -seed 7
+//	go test . -server 1.36
 //	go test . -run TestS1_Members -v -timeout 0 -shards.kills 50 -shards.lease 15s -shards.stop 1m
 package e2e

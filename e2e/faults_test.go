@@ -110,7 +110,7 @@ func TestLostConnections(t *testing.T) {
 // TestDefinitionComesAndGoes deletes and installs a custom resource definition while informers
 // of its objects run.
 func TestDefinitionComesAndGoes(t *testing.T) {
-	server := apiserver.Start(t)
+	server := newServer(t)
 	client, err := dynamic.NewForConfig(server.Config())
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/tidings-go/tidings/apiserver"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -21,7 +20,7 @@ import (
 // server with its etcd, for one list.
 func BenchmarkFirstList(b *testing.B) {
 	const objects = 10_000
-	server := apiserver.Start(b)
+	server := newServer(b)
 	config := server.Config()
 	config.QPS = -1
 	kube, err := kubernetes.NewForConfig(config)

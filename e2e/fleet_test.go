@@ -67,7 +67,7 @@ func startFleet(
 ) *fleet {
 	t.Helper()
 	f := &fleet{T: t, program: build(t, ".", "internal/member"), by: by, lease: lease,
-		server:  apiserver.Options{Arguments: arguments}.Start(t),
+		server:  newServer(t, arguments...),
 		history: &journal.History{Lease: lease, Workers: workers, UIDs: map[string]string{}},
 	}
 	config := f.server.Config()

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/apiserver"
 	"github.com/tidings-go/tidings/e2e/internal/follow"
 )
 
@@ -28,7 +27,7 @@ const dropParameter = ";drop=metadata.managedFields"
 // JSON, and of metadata alone. The informers have the objects without the fields.
 func TestDropParameter(t *testing.T) {
 	t.Parallel()
-	server := apiserver.Start(t)
+	server := newServer(t)
 	client, err1 := kubernetes.NewForConfig(server.Config())
 	maps, err2 := dynamic.NewForConfig(server.Config())
 	if err := errors.Join(err1, err2); err != nil {

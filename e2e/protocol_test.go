@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tidings-go/tidings/apiserver"
 	"github.com/tidings-go/tidings/apisim/protocoltest"
 )
 
@@ -12,7 +11,7 @@ import (
 // answers as it does.
 func TestProtocol(t *testing.T) {
 	t.Parallel()
-	server := apiserver.Start(t)
+	server := newServer(t)
 	protocoltest.Run(t, protocoltest.Server{
 		Config: server.Config(), EventTimeout: time.Minute,
 		Forget: func() error { return forget(t.Context(), server) },

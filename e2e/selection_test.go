@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/apiserver"
 	"github.com/tidings-go/tidings/e2e/internal/follow"
 	"github.com/tidings-go/tidings/health"
 )
@@ -19,7 +18,7 @@ import (
 // does not wait for them, and the objects come with the type.
 func TestOptionalDefinition(t *testing.T) {
 	t.Parallel()
-	server := apiserver.Start(t)
+	server := newServer(t)
 	client, err := dynamic.NewForConfig(server.Config())
 	if err != nil {
 		t.Fatal(err)

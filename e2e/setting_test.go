@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"time"
 
@@ -9,6 +10,14 @@ import (
 
 	"github.com/tidings-go/tidings/apiserver"
 )
+
+var serverVersion = flag.String("server", "", "the minor version of the API servers, such as 1.36")
+
+// newServer starts an API server for a test, with some flags more.
+func newServer(t apiserver.TB, arguments ...string) *apiserver.Server {
+	t.Helper()
+	return apiserver.Options{Version: *serverVersion, Arguments: arguments}.Start(t)
+}
 
 // etcd calls f with a client of a server's etcd.
 func etcd(s *apiserver.Server, f func(*clientv3.Client) error) error {

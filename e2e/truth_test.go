@@ -28,7 +28,7 @@ var namespaces = []string{"a", "b", "c"}
 // startServer starts a server with the namespaces.
 func startServer(t *testing.T) *apiserver.Server {
 	t.Helper()
-	server := apiserver.Start(t)
+	server := newServer(t)
 	client, err := kubernetes.NewForConfig(server.Config())
 	if err != nil {
 		t.Fatal(err)

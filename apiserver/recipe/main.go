@@ -1,8 +1,8 @@
 //go:build ignore
 
-// Command kube is a kube-apiserver and the etcd that it keeps its data in, in one
-// process, or a kube-apiserver before an etcd that runs. Package apiserver builds it, with the go.mod beside it, and starts it; that
-// package's Options say what can be chosen.
+// Command kube is a kube-apiserver and the etcd that it keeps its data in, in one process, or a
+// kube-apiserver before an etcd that runs. Package apiserver builds it, with the go.mod of a version,
+// and starts it; that package's Options say what can be chosen.
 //
 //	kube [--data DIR] --etcd-socket FILE [-- flags of kube-apiserver]
 //
@@ -58,10 +58,10 @@ func startEtcd(data, socket string) (*embed.Etcd, error) {
 	config.Dir = data
 	config.LogLevel = "error"
 	config.UnsafeNoFsync = true // nothing has to outlive the machine
-	clients, peers := unix(socket), unix(socket+".peer")
-	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{clients}, []url.URL{clients}
-	config.ListenPeerUrls, config.AdvertisePeerUrls = []url.URL{peers}, []url.URL{peers}
-	config.InitialCluster = config.InitialClusterFromName(config.Name)
+	// Etcd 3.6, which Kubernetes 1.35 and 1.36 have, advertises no sockets. The addresses that it
+	// advertises by default stay: nobody asks a cluster of one member for them.
+	config.ListenClientUrls = []url.URL{unix(socket)}
+	config.ListenPeerUrls = []url.URL{unix(socket + ".peer")}
 	etcd, err := embed.StartEtcd(config)
 	if err != nil {
 		return nil, fmt.Errorf("start etcd: %w", err)

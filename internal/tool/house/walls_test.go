@@ -269,6 +269,8 @@ var (
 		"internal/test/seeds":      {},
 		"internal/tool/mutants":    {rooms: []string{"internal/tool/gen"}},
 		"internal/tool/house":      {},
+		"internal/tool/compat":     {},
+		"internal/tool/release":    {},
 		"contract":                 {tests: []string{"*"}, dropIn: true},
 	}
 	// nowhere are client-go's own informers, which only the drop-ins import.
@@ -276,7 +278,7 @@ var (
 	// heavy takes long to compile and must not come with the native API.
 	heavy = []string{
 		"k8s.io/client-go/kubernetes", "k8s.io/client-go/informers", "k8s.io/client-go/tools/cache",
-		"k8s.io/cli-runtime", "github.com/spf13/cobra", "sigs.k8s.io/kustomize", "github.com/prometheus",
+		"github.com/spf13/cobra", "github.com/prometheus",
 		"github.com/klauspost/compress", "charm.land", "go.opentelemetry.io",
 	}
 )

@@ -11,11 +11,15 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
-	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/disk"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -26,23 +30,30 @@ import (
 const (
 	// requestsPerSecond and requestBurst limit lists and watches.
 	requestsPerSecond, requestBurst = 50, 100
+	// discoveryPerSecond and discoveryBurst limit the requests of discovery. Clusters with many
+	// custom types have hundreds of groups.
+	discoveryPerSecond, discoveryBurst = 50, 300
+	// discoveryAge is how long the answers of discovery are kept on the disk, as for kubectl.
+	discoveryAge = 6 * time.Hour
 	// dialTimeout bounds the time to connect.
 	dialTimeout = 5 * time.Second
 )
 
 // cluster is the API server of a kubeconfig and flags.
 type cluster struct {
-	flags  *genericclioptions.ConfigFlags
-	config *rest.Config
-	target problem.Target
+	flags     serverFlags
+	loader    clientcmd.ClientConfig
+	config    *rest.Config
+	discovery func() (discovery.CachedDiscoveryInterface, error) // the same client each time
+	target    problem.Target
 }
 
 // open reads the kubeconfig. It sends no request. Requests of discovery, which accepts no context,
 // end with ctx.
-func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, error) {
-	loader := flags.ToRawKubeConfigLoader()
-	c := &cluster{flags: flags, target: problem.Target{
-		Context: *flags.Context, Kubeconfig: loader.ConfigAccess().GetDefaultFilename(),
+func open(ctx context.Context, flags serverFlags) (*cluster, error) {
+	loader := flags.loader()
+	c := &cluster{flags: flags, loader: loader, target: problem.Target{
+		Context: flags.CurrentContext, Kubeconfig: loader.ConfigAccess().GetDefaultFilename(),
 	}}
 	if err := c.checkFiles(loader.ConfigAccess().GetLoadingPrecedence()); err != nil {
 		return nil, err
@@ -56,7 +67,7 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 	if err := c.choose(raw); err != nil {
 		return nil, err
 	}
-	if c.config, err = flags.ToRESTConfig(); err != nil {
+	if c.config, err = loader.ClientConfig(); err != nil {
 		return nil, c.target.Explain(err)
 	}
 	server, _, err := rest.DefaultServerUrlFor(c.config)
@@ -65,22 +76,38 @@ func open(ctx context.Context, flags *genericclioptions.ConfigFlags) (*cluster, 
 	}
 	server.User = nil // the address may contain a password
 	c.target.Server = server.String()
-	c.target.Configured = len(raw.Clusters) > 0 || *flags.APIServer != "" ||
+	c.target.Configured = len(raw.Clusters) > 0 || flags.ClusterInfo.Server != "" ||
 		c.config.BearerTokenFile != ""
 	c.config.QPS, c.config.Burst = requestsPerSecond, requestBurst
 	prepare(c.config)
-	flags.WrapConfigFn = func(config *rest.Config) *rest.Config {
-		prepare(config)
-		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &boundTransport{ctx, next} })
-		return config
-	}
+	c.discovery = sync.OnceValues(func() (discovery.CachedDiscoveryInterface, error) {
+		return c.newDiscovery(ctx)
+	})
 	return c, nil
+}
+
+// unsafe matches characters that a file name may not have on some systems.
+var unsafe = regexp.MustCompile(`[^\w/.()]`)
+
+// newDiscovery returns a client of discovery that has the cache of kubectl.
+func (c *cluster) newDiscovery(ctx context.Context) (discovery.CachedDiscoveryInterface, error) {
+	config := rest.CopyConfig(c.config)
+	config.QPS, config.Burst = discoveryPerSecond, discoveryBurst
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &boundTransport{ctx, next} })
+	_, host, found := strings.Cut(config.Host, "://")
+	if !found {
+		host = config.Host
+	}
+	dir := cmp.Or(c.flags.cacheDir, defaultCacheDir())
+	return disk.NewCachedDiscoveryClientForConfig(config,
+		filepath.Join(dir, "discovery", unsafe.ReplaceAllString(host, "_")), filepath.Join(dir, "http"),
+		discoveryAge)
 }
 
 // checkFiles returns an error if the file of --kubeconfig cannot be read, or if none of the files
 // of KUBECONFIG exists. client-go would use its default address.
 func (c *cluster) checkFiles(files []string) error {
-	if explicit := *c.flags.KubeConfig; explicit != "" {
+	if explicit := c.flags.kubeconfig; explicit != "" {
 		if _, err := os.Stat(explicit); err != nil {
 			return fmt.Errorf("the kubeconfig cannot be read: %w: check --kubeconfig", err)
 		}
@@ -91,7 +118,7 @@ func (c *cluster) checkFiles(files []string) error {
 		return !errors.Is(err, fs.ErrNotExist)
 	}
 	named := os.Getenv(variable)
-	if named == "" || *c.flags.APIServer != "" || slices.ContainsFunc(files, isThere) {
+	if named == "" || c.flags.ClusterInfo.Server != "" || slices.ContainsFunc(files, isThere) {
 		return nil
 	}
 	return fmt.Errorf("the kubeconfig %s, which %s names, does not exist: correct %[2]s, unset it "+
@@ -110,19 +137,19 @@ func (c *cluster) choose(raw clientcmdapi.Config) error {
 		}
 	}
 	cluster, naming := named.Cluster, fmt.Sprintf(", which the context %q names", c.target.Context)
-	if given := *c.flags.ClusterName; given != "" {
+	if given := c.flags.Context.Cluster; given != "" {
 		cluster, naming = given, ""
 	}
-	if raw.Clusters[cluster] == nil && cluster != "" && *c.flags.APIServer == "" {
+	if raw.Clusters[cluster] == nil && cluster != "" && c.flags.ClusterInfo.Server == "" {
 		return fmt.Errorf("%s: choose one with --cluster, or give an address with --server",
 			missing(c.target, "cluster", cluster, naming, raw.Clusters))
 	}
-	user := *c.flags.AuthInfoName
+	user := c.flags.Context.AuthInfo
 	if raw.AuthInfos[user] == nil && user != "" {
 		return fmt.Errorf("%s: choose one with --user",
 			missing(c.target, "user", user, "", raw.AuthInfos))
 	}
-	c.target.User = cmp.Or(*c.flags.Impersonate, user, named.AuthInfo)
+	c.target.User = cmp.Or(c.flags.AuthInfo.Impersonate, user, named.AuthInfo)
 	return nil
 }
 
@@ -134,7 +161,7 @@ func missing[V any](target problem.Target, what, name, naming string, all map[st
 }
 
 func (c *cluster) namespace() (string, error) {
-	namespace, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
+	namespace, _, err := c.loader.Namespace()
 	return namespace, c.target.Explain(err)
 }
 

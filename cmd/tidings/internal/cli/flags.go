@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -11,20 +13,70 @@ import (
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/homedir"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 )
 
-// discoveryPerSecond is the rate of discovery's requests after the burst. Clusters with many custom
-// types have hundreds of groups.
-const discoveryPerSecond = 50
+// serverFlags are kubectl's flags that say which server is asked, and as whom.
+type serverFlags struct {
+	clientcmd.ConfigOverrides
+	kubeconfig string
+	cacheDir   string
+	userExtra  []string // as KEY=VALUE
+}
 
-// clusterFlags are kubectl's flags for the choice of a cluster.
+// bind adds the flags to a set, except --namespace and, with several, --context.
+func (f *serverFlags) bind(flags *pflag.FlagSet, several bool) {
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "Path to the kubeconfig file to use")
+	flags.StringVar(&f.cacheDir, "cache-dir", defaultCacheDir(),
+		"Directory of the cache of the server's types, which kubectl has too")
+	names := clientcmd.RecommendedConfigOverrideFlags("")
+	// A flag without a name is not added.
+	none := clientcmd.FlagInfo{}
+	names.AuthOverrideFlags.Username, names.AuthOverrideFlags.Password = none, none
+	names.ContextOverrideFlags.Namespace = none
+	if several {
+		names.CurrentContext = none
+	}
+	names.ClusterOverrideFlags.APIServer.ShortName = "s"
+	clientcmd.BindOverrideFlags(&f.ConfigOverrides, flags, names)
+	flags.StringArrayVar(&f.userExtra, "as-user-extra", nil,
+		"User extras to impersonate, as KEY=VALUE; this flag can be repeated, also for one key")
+}
+
+// defaultCacheDir returns the directory of kubectl's cache.
+func defaultCacheDir() string {
+	if dir := os.Getenv("KUBECACHEDIR"); dir != "" {
+		return dir
+	}
+	return filepath.Join(homedir.HomeDir(), ".kube", "cache")
+}
+
+// loader returns the reader of the kubeconfig. As for kubectl, the server of an empty kubeconfig is
+// on this machine.
+func (f *serverFlags) loader() clientcmd.ClientConfig {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.DefaultClientConfig = &clientcmd.DefaultClientConfig
+	rules.ExplicitPath = f.kubeconfig
+	overrides := f.ConfigOverrides
+	overrides.ClusterDefaults = clientcmd.ClusterDefaults
+	extras := map[string][]string{}
+	for _, extra := range f.userExtra {
+		key, value, _ := strings.Cut(extra, "=") // check has found the sign
+		extras[key] = append(extras[key], value)
+	}
+	if len(extras) > 0 {
+		overrides.AuthInfo.ImpersonateUserExtra = extras
+	}
+	return clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &overrides)
+}
+
+// clusterFlags are the flags of a command for the choice of a cluster.
 type clusterFlags struct {
-	*genericclioptions.ConfigFlags
+	serverFlags
 	// contexts and namespaces are the values for a command that accepts several.
 	contexts   []string
 	namespaces []string
@@ -33,16 +85,8 @@ type clusterFlags struct {
 
 // newClusterFlags adds the flags to a command. With several, --context accepts several names.
 func newClusterFlags(cmd *cobra.Command, several bool) *clusterFlags {
-	f := &clusterFlags{
-		ConfigFlags: genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(discoveryPerSecond),
-		set:         pflag.NewFlagSet("cluster", pflag.ContinueOnError),
-	}
-	context, namespace := f.Context, f.Namespace
-	if f.Namespace = nil; several {
-		f.Context = nil
-	}
-	f.AddFlags(f.set) // flags whose field is nil are not added
-	f.Context, f.Namespace = context, namespace
+	f := &clusterFlags{set: pflag.NewFlagSet("cluster", pflag.ContinueOnError)}
+	f.bind(f.set, several)
 	if several {
 		f.set.StringSliceVar(&f.contexts, "context", nil,
 			"The name of the kubeconfig context to use; several, separated by commas, are watched at once")
@@ -72,12 +116,12 @@ func (f *clusterFlags) usage(cmd *cobra.Command) error {
 // check returns an error for invalid flags. client-go would detect them later, and not name the
 // flags.
 func (f *clusterFlags) check() error {
-	if f.set.Changed("context") && strings.Join(f.contexts, "")+*f.Context == "" {
+	if f.set.Changed("context") && strings.Join(f.contexts, "")+f.CurrentContext == "" {
 		return problem.Usage("--context is empty: `kubectl config get-contexts` lists the contexts")
 	}
 	namespaces := f.namespaces
-	if *f.Namespace != "" {
-		namespaces = []string{*f.Namespace}
+	if name := f.Context.Namespace; name != "" {
+		namespaces = []string{name}
 	}
 	for _, name := range namespaces {
 		if wrong := validation.ValidateNamespaceName(name, false); len(wrong) > 0 {
@@ -85,37 +129,35 @@ func (f *clusterFlags) check() error {
 				strings.Join(wrong, "; "))
 		}
 	}
-	if _, err := clientcmd.ParseTimeout(*f.Timeout); err != nil {
+	if _, err := clientcmd.ParseTimeout(f.Timeout); err != nil {
 		return problem.Usage("--request-timeout %q: write a number of seconds, or one with its unit, "+
-			"as in 30s or 5m", *f.Timeout)
+			"as in 30s or 5m", f.Timeout)
 	}
-	_, _, err := rest.DefaultServerURL(*f.APIServer, "", schema.GroupVersion{}, false)
-	if err != nil && *f.APIServer != "" {
-		return problem.Usage("--server %q: %w", *f.APIServer, err)
+	for _, extra := range f.userExtra {
+		if !strings.Contains(extra, "=") {
+			return problem.Usage("--as-user-extra %q: write it as KEY=VALUE", extra)
+		}
+	}
+	address := f.ClusterInfo.Server
+	_, _, err := rest.DefaultServerURL(address, "", schema.GroupVersion{}, false)
+	if err != nil && address != "" {
+		return problem.Usage("--server %q: %w", address, err)
 	}
 	return nil
 }
 
 // each returns the flags for each context of a command that accepts several.
-func (f *clusterFlags) each() []*genericclioptions.ConfigFlags {
+func (f *clusterFlags) each() []serverFlags {
 	if len(f.contexts) == 0 {
-		return []*genericclioptions.ConfigFlags{f.ConfigFlags}
+		return []serverFlags{f.serverFlags}
 	}
-	var all []*genericclioptions.ConfigFlags
+	var all []serverFlags
 	for i, name := range f.contexts {
-		if slices.Contains(f.contexts[:i], name) {
-			continue
+		if !slices.Contains(f.contexts[:i], name) {
+			one := f.serverFlags
+			one.CurrentContext = name
+			all = append(all, one)
 		}
-		one := genericclioptions.NewConfigFlags(true).WithDiscoveryQPS(discoveryPerSecond)
-		one.Context = &name
-		one.CacheDir, one.KubeConfig, one.ClusterName = f.CacheDir, f.KubeConfig, f.ClusterName
-		one.AuthInfoName, one.APIServer = f.AuthInfoName, f.APIServer
-		one.TLSServerName, one.Insecure, one.ProxyURL = f.TLSServerName, f.Insecure, f.ProxyURL
-		one.CertFile, one.KeyFile, one.CAFile = f.CertFile, f.KeyFile, f.CAFile
-		one.BearerToken, one.Timeout, one.DisableCompression = f.BearerToken, f.Timeout, f.DisableCompression
-		one.Impersonate, one.ImpersonateUID = f.Impersonate, f.ImpersonateUID
-		one.ImpersonateGroup, one.ImpersonateUserExtra = f.ImpersonateGroup, f.ImpersonateUserExtra
-		all = append(all, one)
 	}
 	return all
 }
@@ -124,7 +166,7 @@ func (f *clusterFlags) each() []*genericclioptions.ConfigFlags {
 func (f *clusterFlags) completeContexts(
 	_ *cobra.Command, _ []string, typed string,
 ) ([]string, cobra.ShellCompDirective) {
-	raw, err := f.ToRawKubeConfigLoader().RawConfig()
+	raw, err := f.loader().RawConfig()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

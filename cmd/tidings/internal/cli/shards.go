@@ -103,7 +103,7 @@ func (o *shardsOptions) parse(args []string) error {
 }
 
 func runShards(ctx context.Context, c *common, o shardsOptions, flags *clusterFlags) error {
-	cluster, err := open(ctx, flags.ConfigFlags)
+	cluster, err := open(ctx, flags.serverFlags)
 	if err != nil {
 		return err
 	}

@@ -87,7 +87,7 @@ func newTop(c *common) *cobra.Command {
 	flags.BoolVar(&o.once, "once", false, "print the figures once, and end")
 	addForm(cmd, &o.output, "what to print with --once: table or json")
 	flags.DurationVar(&o.interval, "interval", defaultInterval, "the time between two refreshes")
-	flags.StringVarP(clusters.Namespace, "namespace", "n", "",
+	flags.StringVarP(&clusters.Context.Namespace, "namespace", "n", "",
 		"the namespace of TYPE/NAME (default the context's)")
 	flags.IntVar(&o.port, "port", pagesPort, "the port of the pod, for TYPE/NAME")
 	flags.StringVar(&o.path, "path", "/", "the path of the first page, for TYPE/NAME")
@@ -201,7 +201,7 @@ func (o *topOptions) client(ctx context.Context, clusters *clusterFlags) (*top.C
 		open := func(context.Context) (*url.URL, error) { return o.address, nil }
 		return top.NewClient(o.address.Redacted(), open), nil
 	}
-	cluster, err := open(ctx, clusters.ConfigFlags)
+	cluster, err := open(ctx, clusters.serverFlags)
 	if err != nil {
 		return nil, err
 	}

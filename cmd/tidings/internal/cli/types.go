@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/restmapper"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 )
@@ -70,10 +71,12 @@ func parseQueries(command string, args []string) (queries []query, err error) {
 }
 
 func (c *cluster) discover(queries []query) ([]*meta.RESTMapping, error) {
-	mapper, err := c.flags.ToRESTMapper()
+	discovered, err := c.discovery()
 	if err != nil {
 		return nil, c.target.Explain(err)
 	}
+	mapper := restmapper.NewShortcutExpander(restmapper.NewDeferredDiscoveryRESTMapper(discovered),
+		discovered, func(string) {})
 	var types []*meta.RESTMapping
 	for _, q := range queries {
 		mapping, err := mappingOf(mapper, q.kind)
@@ -137,7 +140,7 @@ func mappingOf(mapper meta.RESTMapper, name string) (*meta.RESTMapping, error) {
 var watchable = discovery.SupportsAllVerbs{Verbs: []string{"list", "watch"}}
 
 func (c *cluster) checkVerbs(resource schema.GroupVersionResource) error {
-	discovered, err := c.flags.ToDiscoveryClient()
+	discovered, err := c.discovery()
 	if err != nil {
 		return err
 	}
@@ -157,7 +160,7 @@ func (c *cluster) checkVerbs(resource schema.GroupVersionResource) error {
 // typeNames returns the names of the types that can be watched: their plurals, with the group if
 // another type has the same plural.
 func (c *cluster) typeNames() (names []string) {
-	discovered, err := c.flags.ToDiscoveryClient()
+	discovered, err := c.discovery()
 	if err != nil {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -110,6 +111,27 @@ func TestMissingKubeconfigOfTheEnvironment(t *testing.T) {
 	fails(t, append(args, "--server", "http://127.0.0.1:9"), "does not answer: connection refused")
 	t.Setenv("KUBECONFIG", missing+string(filepath.ListSeparator)+kubeconfig(t, "http://127.0.0.1:9"))
 	fails(t, args, "does not answer: connection refused")
+}
+
+// TestFlagsOfTheUserReachTheServer: the requests are those of the user that kubectl's flags name, also
+// those of discovery.
+func TestFlagsOfTheUserReachTheServer(t *testing.T) {
+	t.Parallel()
+	want := map[string][]string{
+		"Authorization": {"Bearer other"}, "Impersonate-User": {"eve"}, "Impersonate-Uid": {"7"},
+		"Impersonate-Group": {"ops", "dev"}, "Impersonate-Extra-Team": {"a", "b=c"},
+	}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for name, values := range want {
+			if got := r.Header.Values(name); !slices.Equal(got, values) {
+				t.Errorf("%s %s has %s %q, want %q", r.Method, r.URL.Path, name, got, values)
+			}
+		}
+		http.Error(w, "no", http.StatusForbidden)
+	}))
+	defer server.Close()
+	fails(t, watchArgs(t, server.URL, "pods", "--insecure-skip-tls-verify", "--token", "other", "--as", "eve", "--as-uid", "7",
+		"--as-group", "ops", "--as-group", "dev", "--as-user-extra", "team=a", "--as-user-extra", "team=b=c"), "eve")
 }
 
 func TestNoCluster(t *testing.T) {

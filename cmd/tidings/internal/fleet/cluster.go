@@ -11,7 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/kubernetes"
+	appsv1client "k8s.io/client-go/kubernetes/typed/apps/v1"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/tidings-go/tidings"
@@ -34,7 +35,8 @@ type cluster struct {
 	factory *tidings.Factory
 	guard   *controller.Guard
 	slots   *controller.Slots // nil if the controllers are not divided
-	client  kubernetes.Interface
+	appsV1  appsv1client.AppsV1Interface
+	coreV1  corev1client.CoreV1Interface
 
 	nodes       *tidings.Informer[*corev1.Node]
 	deployments *tidings.Informer[*appsv1.Deployment]
@@ -61,12 +63,22 @@ func newCluster(
 	}
 	typed := guard.Config()
 	typed.ContentType = runtime.ContentTypeProtobuf
-	client, err := kubernetes.NewForConfig(typed)
+	client, err := rest.HTTPClientFor(typed)
+	if err != nil {
+		return nil, err
+	}
+	// With a whole clientset the program would contain the methods of all groups, which take 9 MB.
+	appsV1, err := appsv1client.NewForConfigAndClient(typed, client)
+	if err != nil {
+		return nil, err
+	}
+	coreV1, err := corev1client.NewForConfigAndClient(typed, client)
 	if err != nil {
 		return nil, err
 	}
 	c := &cluster{
-		logger: logger, factory: factory, guard: guard, slots: slots, client: client,
+		logger: logger, factory: factory, guard: guard, slots: slots,
+		appsV1: appsV1, coreV1: coreV1,
 	}
 	var held tidings.Selection
 	if slots != nil {

@@ -140,7 +140,7 @@ func pausedSizes(sets []*appsv1.ReplicaSet, left int32) (sizes []int32) {
 
 // writeSets writes the sizes of the replica sets, and the revision of the template's replica set.
 func (a *app) writeSets(ctx context.Context) (err error) {
-	client, sizes := a.client.AppsV1().ReplicaSets(a.deployment.Namespace), a.sizes()
+	client, sizes := a.appsV1.ReplicaSets(a.deployment.Namespace), a.sizes()
 	for i, set := range a.sets() {
 		next := set.DeepCopy()
 		next.Spec.Replicas = new(sizes[i])
@@ -170,7 +170,7 @@ func (a *app) writeRevision(ctx context.Context) (err error) {
 	next := a.deployment.DeepCopy()
 	metav1.SetMetaDataAnnotation(&next.ObjectMeta, revisionAnnotation,
 		strconv.Itoa(a.revision()))
-	a.deployment, err = a.client.AppsV1().Deployments(next.Namespace).Update(ctx, next,
+	a.deployment, err = a.appsV1.Deployments(next.Namespace).Update(ctx, next,
 		metav1.UpdateOptions{})
 	return err
 }
@@ -182,7 +182,7 @@ func (a *app) forgetRevisions(ctx context.Context) error {
 	if a.deployment.Spec.RevisionHistoryLimit != nil {
 		limit = max(0, *a.deployment.Spec.RevisionHistoryLimit)
 	}
-	client := a.client.AppsV1().ReplicaSets(a.deployment.Namespace)
+	client := a.appsV1.ReplicaSets(a.deployment.Namespace)
 	for _, set := range a.old[:max(0, len(a.old)-int(limit))] {
 		if replicas(set.Spec.Replicas)+set.Status.Replicas > 0 || !set.DeletionTimestamp.IsZero() {
 			continue
@@ -195,7 +195,7 @@ func (a *app) forgetRevisions(ctx context.Context) error {
 }
 
 func (a *app) writeStatus(ctx context.Context) error {
-	_, err := objects.UpdateStatus(ctx, a.client.AppsV1().Deployments(a.deployment.Namespace),
+	_, err := objects.UpdateStatus(ctx, a.appsV1.Deployments(a.deployment.Namespace),
 		a.deployment, func(d *appsv1.Deployment) {
 			status := appsv1.DeploymentStatus{ObservedGeneration: d.Generation}
 			for _, set := range a.sets() {

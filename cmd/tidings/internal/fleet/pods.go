@@ -36,7 +36,7 @@ func (c *cluster) newPods() (controller.Runner, error) {
 func (k *kubelet) reconcile(
 	ctx context.Context, r controller.Request[*corev1.Pod],
 ) (done controller.Result, err error) {
-	pod, client := r.Object, k.client.CoreV1().Pods(r.Namespace())
+	pod, client := r.Object, k.coreV1.Pods(r.Namespace())
 	switch {
 	case r.Gone:
 		k.starts.Delete(pod.UID)
@@ -82,7 +82,7 @@ func (k *kubelet) schedule(ctx context.Context, pod *corev1.Pod) error {
 	if choices == 0 {
 		return errors.New("no node takes pods")
 	}
-	return k.client.CoreV1().Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
+	return k.coreV1.Pods(pod.Namespace).Bind(ctx, &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: chosen},
 	}, metav1.CreateOptions{})

@@ -32,7 +32,7 @@ func (c *cluster) reconcileReplicaSet(
 		return done, err
 	}
 	if isGarbage {
-		client := c.client.AppsV1().ReplicaSets(r.Namespace())
+		client := c.appsV1.ReplicaSets(r.Namespace())
 		return done, remove(ctx, client, r.Object, metav1.DeleteOptions{})
 	}
 	set, status := r.Object, appsv1.ReplicaSetStatus{ObservedGeneration: r.Object.Generation}
@@ -49,7 +49,7 @@ func (c *cluster) reconcileReplicaSet(
 	}
 	status.FullyLabeledReplicas, status.AvailableReplicas = status.Replicas, status.ReadyReplicas
 	err = c.fitSize(ctx, set, pods)
-	_, statusErr := objects.UpdateStatus(ctx, c.client.AppsV1().ReplicaSets(set.Namespace), set,
+	_, statusErr := objects.UpdateStatus(ctx, c.appsV1.ReplicaSets(set.Namespace), set,
 		func(set *appsv1.ReplicaSet) { set.Status = status })
 	return done, errors.Join(err, statusErr)
 }
@@ -59,7 +59,7 @@ func (c *cluster) reconcileReplicaSet(
 func (c *cluster) fitSize(
 	ctx context.Context, set *appsv1.ReplicaSet, pods []*corev1.Pod,
 ) error {
-	client, want := c.client.CoreV1().Pods(set.Namespace), int(replicas(set.Spec.Replicas))
+	client, want := c.coreV1.Pods(set.Namespace), int(replicas(set.Spec.Replicas))
 	for range want - len(pods) {
 		if _, err := client.Create(ctx, newPod(set), metav1.CreateOptions{}); err != nil {
 			return err

@@ -113,7 +113,7 @@ func (u *users) act(ctx context.Context, a act) error {
 		return nil
 	}
 	pod := pods[int(a.pick*float64(len(pods)))]
-	client := u.client.CoreV1().Pods(pod.Namespace)
+	client := u.coreV1.Pods(pod.Namespace)
 	if a.roll < 867 {
 		_, err := objects.UpdateStatus(ctx, client, pod, func(pod *corev1.Pod) {
 			crash(pod, time.Now())
@@ -150,7 +150,7 @@ func (u *users) configure(ctx context.Context, a act) error {
 		return err
 	}
 	namespace, name, _ := strings.Cut(a.app, "/")
-	_, err = u.client.CoreV1().ConfigMaps(namespace).Patch(ctx, name, types.MergePatchType, patch,
+	_, err = u.coreV1.ConfigMaps(namespace).Patch(ctx, name, types.MergePatchType, patch,
 		metav1.PatchOptions{})
 	return err
 }
@@ -166,7 +166,7 @@ func (u *users) changeSpec(
 	d = d.DeepCopy()
 	change(d, a)
 	sign(d)
-	_, err = u.client.AppsV1().Deployments(d.Namespace).Update(ctx, d,
+	_, err = u.appsV1.Deployments(d.Namespace).Update(ctx, d,
 		metav1.UpdateOptions{FieldManager: "kubectl-edit"})
 	return err
 }
