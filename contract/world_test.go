@@ -37,6 +37,7 @@ type world struct {
 	mutations chan tidings.Mutation // those that the detector has found
 	stuck     bool                  // the test left a handler stuck: Shutdown fails
 	followers []*ledger
+	cost      cost // of a harmful fault
 }
 
 // gate is middleware that can answer in the server's place.

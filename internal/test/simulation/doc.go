@@ -30,7 +30,7 @@
 //
 //	dimension                        simulation   tidingstest   faults      lives
 //	typed, dynamic, metadata         yes          yes           yes         yes
-//	drop-ins                         yes          yes           –           –
+//	drop-ins                         yes          yes           some rows   –
 //	several namespaces               yes          yes           some rows   yes
 //	namespaces that come and go      yes          –             –           yes
 //	slots by UID                     yes          –             yes         yes

@@ -258,7 +258,6 @@ var (
 		},
 		"internal/tool/gen":        {rooms: []string{"internal/tool/gen"}, others: []string{"k8s.io"}, tests: []string{"*"}, dropIn: true},
 		"internal/test/secrets":    {tests: []string{"*"}, dropIn: true},
-		"internal/test/hostile":    {tests: []string{"*"}, dropIn: true},
 		"internal/test/simulation": {tests: []string{"*"}, dropIn: true},
 		"internal/test/seeds":      {},
 		"internal/tool/mutants":    {rooms: []string{"internal/tool/gen"}},
