@@ -16,14 +16,18 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/test/secrets"
 )
+
+// printed searches what is logged and shown for the content of objects.
+var printed secrets.Output
 
 // TestMain silences the default loggers: the tests make informers fail on purpose. In a bubble
 // apimachinery's error handlers would sleep for years (see docs/testing.md).
 func TestMain(m *testing.M) {
 	utilruntime.ErrorHandlers = nil //nolint:reassign // as tests in bubbles do
 	klog.SetLogger(logr.Discard())
-	slog.SetDefault(slog.New(slog.DiscardHandler))
+	slog.SetDefault(printed.Logger())
 	os.Exit(m.Run())
 }
 

@@ -257,7 +257,7 @@ var (
 			tests:  []string{"*"}, dropIn: true,
 		},
 		"internal/tool/gen":        {rooms: []string{"internal/tool/gen"}, others: []string{"k8s.io"}, tests: []string{"*"}, dropIn: true},
-		"internal/test/secrets":    {tests: []string{"*"}, dropIn: true},
+		"internal/test/secrets":    {rooms: []string{".", "flight"}, tests: []string{"*"}, dropIn: true},
 		"internal/test/simulation": {tests: []string{"*"}, dropIn: true},
 		"internal/test/seeds":      {},
 		"internal/tool/mutants":    {rooms: []string{"internal/tool/gen"}},
