@@ -30,7 +30,9 @@ type faultRow struct {
 	// informers read protobuf, dynamic ones JSON.
 	kinds []string
 	slots bool // it is about slots; the others are run with slots and without them
-	test  func(w *world)
+	// dropIns adds the kinds of package tidingstest that are drop-ins.
+	dropIns bool
+	test    func(w *world)
 	// elsewhere is a test that proves it, in the place of test.
 	elsewhere func(*testing.T)
 }
@@ -50,44 +52,69 @@ var streamedAndPaged = map[string]tidings.FactoryOptions{"streamed": {}, "in pag
 func faultRows() []faultRow {
 	return slices.Concat(faultsOfRequests(), faultsOfStatuses(), faultsThatEndWatches(),
 		faultsOfWatches(), faultsOfLists(), faultsOfServers(), faultsOfRewinds(),
-		faultsOfParts())
+		faultsOfParts(), faultsThatHarm())
 }
 
 // TestFaults runs the tests of the rows that have one of their own.
 func TestFaults(t *testing.T) {
+	costs := costTable{}
 	for _, row := range faultRows() {
 		if row.test == nil {
 			continue
 		}
 		t.Run(row.name, func(t *testing.T) {
-			selection := tidings.Selection{Namespace: "default"}
-			if row.selection != nil {
-				selection = *row.selection
-			}
-			run := func(name, kind string, selection tidings.Selection) {
-				t.Run(name, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						w := newWorld(t, kinds[kind], row.options, apisim.Options{})
-						defer w.end()
-						w.slots = selection.Slots
-						w.probe = w.ask(t, w.factory, selection)
-						row.test(w)
-					})
-				})
-			}
 			for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 				if row.kinds != nil && !slices.Contains(row.kinds, kind) {
 					continue
 				}
-				if !row.slots {
-					run(kind, kind, selection)
+				selection := tidings.Selection{Namespace: "default"}
+				if row.selection != nil {
+					selection = *row.selection
 				}
-				divided := selection
-				divided.Slots = tidings.NewSlots(tidings.ByUID, tidings.AllSlots())
-				run(kind+" with slots", kind, divided)
+				ask := func(w *world) probe {
+					w.ask = kinds[kind]
+					return w.ask(w.T, w.factory, selection)
+				}
+				if !row.slots {
+					costs.add(row.name, kind, row.run(t, kind, nil, ask))
+				}
+				selection.Slots = tidings.NewSlots(tidings.ByUID, tidings.AllSlots())
+				costs.add(row.name, kind, row.run(t, kind+" with slots", selection.Slots, ask))
+			}
+			if !row.dropIns {
+				return
+			}
+			for name, open := range dropInKinds() {
+				costs.add(row.name, name, row.run(t, name, nil, open))
 			}
 		})
 	}
+	costs.print()
+}
+
+// run runs the test of a row for one informer, and checks the bounds of all rows: the heap at its
+// peak, and the text of the error that health reports.
+func (row faultRow) run(
+	t *testing.T, name string, slots *tidings.Slots, ask func(*world) probe,
+) (c cost) {
+	before, stop := watchHeap()
+	t.Run(name, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t, nil, row.options, apisim.Options{})
+			defer w.end()
+			w.slots, w.probe = slots, ask(w)
+			row.test(w)
+			if err := w.health().LastError; err != nil && len(err.Error()) > messageLimit {
+				t.Errorf("the last error of its health has %d bytes", len(err.Error()))
+			}
+			c = w.cost
+		})
+	})
+	c.heap = max(stop(), before) - before
+	if c.heap > heapLimit {
+		t.Errorf("%s: %d MiB of heap", name, c.heap>>20)
+	}
+	return c
 }
 
 // inject injects faults that some request has to meet.
@@ -125,6 +152,10 @@ func (w *world) atVersion(name string) apisim.Match {
 // startFactory starts the factory and does not wait.
 func (w *world) startFactory() {
 	w.Helper()
+	if d, ok := w.probe.(dropInProbe); ok {
+		d.start(w.ctx)
+		return
+	}
 	w.must(w.factory.Start(w.ctx))
 }
 

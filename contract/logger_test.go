@@ -10,14 +10,24 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/test/secrets"
 )
 
-// TestMain silences the default logger: the tests make informers fail on purpose.
+// printed searches what is logged and shown for the content of objects.
+var printed secrets.Output
+
+// TestMain silences the default loggers: the tests make informers fail on purpose. In a bubble
+// apimachinery's error handlers would sleep for years (see docs/testing.md).
 func TestMain(m *testing.M) {
-	slog.SetDefault(slog.New(slog.DiscardHandler))
+	utilruntime.ErrorHandlers = nil //nolint:reassign // as tests in bubbles do
+	klog.SetLogger(logr.Discard())
+	slog.SetDefault(printed.Logger())
 	os.Exit(m.Run())
 }
 

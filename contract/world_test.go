@@ -19,6 +19,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/internal/test/follow"
+	"github.com/tidings-go/tidings/internal/test/secrets"
 )
 
 // world is a server, a factory and one informer of a kind.
@@ -37,6 +38,7 @@ type world struct {
 	mutations chan tidings.Mutation // those that the detector has found
 	stuck     bool                  // the test left a handler stuck: Shutdown fails
 	followers []*ledger
+	cost      cost // of a harmful fault
 }
 
 // gate is middleware that can answer in the server's place.
@@ -116,7 +118,7 @@ func newWorld(t *testing.T, ask askFor, o tidings.FactoryOptions, so apisim.Opti
 		t.Fatal(err)
 	}
 	config := w.server.Config()
-	config.QPS = -1
+	config.QPS, config.BearerToken = -1, secrets.Token
 	if w.factory, err = tidings.NewFactory(config, o); err != nil {
 		t.Fatal(err)
 	}
@@ -127,12 +129,14 @@ func newWorld(t *testing.T, ask askFor, o tidings.FactoryOptions, so apisim.Opti
 // end stops everything. The bubble fails the test if a goroutine is left.
 func (w *world) end() {
 	w.stop()
+	printed.PrintHealth(w.factory.Health()...)
 	if err := w.factory.Shutdown(context.Background()); (err != nil) != w.stuck {
 		w.Errorf("Shutdown: %v", err)
 	}
 	if err := w.server.Close(); err != nil {
 		w.Errorf("closing the server: %v", err)
 	}
+	printed.Check(w.T, 0)
 	for _, l := range w.followers {
 		for _, wrong := range l.Wrong() {
 			w.Error(wrong)
@@ -160,7 +164,7 @@ func (w *world) start() {
 func object(name, n string) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, Labels: map[string]string{"n": n}},
-		Data:       map[string]string{"n": n},
+		Data:       map[string]string{"n": n, "content": secrets.Content},
 	}
 }
 

@@ -125,30 +125,6 @@ func TestResyncPeriods(t *testing.T) {
 	}
 }
 
-// TestResyncTells: a resync is an update of each cached object, with the same object as old and
-// new. Deleted objects are not repeated.
-func TestResyncTells(t *testing.T) {
-	both(t, func(t *testing.T, newInformer newInformerFunc) {
-		source := newSource(t, "a", "b")
-		informer := newInformer(source, &corev1.Pod{}, clientgo.SharedIndexInformerOptions{ResyncPeriod: 10 * time.Second})
-		same := true
-		handler := record(t, informer)
-		addHandler(t, informer, clientgo.ResourceEventHandlerFuncs{UpdateFunc: func(old, new any) {
-			same = same && (old == new) == (versionOf(old) == versionOf(new))
-		}})
-		runSynced(t, informer)
-		source.Modify(newPod("a"))
-		source.Delete(newPod("b"))
-		synctest.Wait()
-		handler.take()
-		time.Sleep(10 * time.Second)
-		handler.want(t, "update default/a 3→3")
-		if !same {
-			t.Error("old and new are not one object")
-		}
-	})
-}
-
 // TestUnchangedAtRelist: an object that a list finds unchanged is an update for the handlers
 // that are syncing: all of them until the first decision of the resync timer, and after each
 // decision those that were due.

@@ -1,13 +1,17 @@
-// Package secrets has no code of its own. Its test plants a bearer token and the content of
-// Secrets, sends informers faulty answers of many kinds, among them Secrets with one malformed
-// field, and searches the output for the planted texts: logs of the highest level, errors,
-// health, metrics. docs/security.md has the guarantee.
+// Package secrets has the texts that tests plant into tokens and into the content of objects, and
+// Output, which searches for them what a test writes and shows: logs of the highest level, errors,
+// health, pages, metrics and recordings. docs/security.md has the guarantee.
+//
+// The suites that plant them are the table of faults of package contract and the simulation, whose
+// objects all have them. The test of this package adds what these have not: informers of Secrets
+// under answers that are Secrets with one malformed field, client-go's logs and metrics, and pages.
 //
 // # Concurrency properties
 //
-// The test sets global variables of the process: klog's output and client-go's metrics.
+// An Output may be written to from any goroutine. The test of this package sets global variables
+// of the process: klog's output and client-go's metrics.
 //
 // # Memory
 //
-// The output is kept until the test ends.
+// An Output keeps ten findings at most.
 package secrets

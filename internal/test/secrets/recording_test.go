@@ -1,7 +1,6 @@
 package secrets
 
 import (
-	"bytes"
 	"context"
 	"math"
 	"testing"
@@ -22,32 +21,19 @@ func newRecorder(t *testing.T) *flight.Recorder {
 }
 
 // printRecording prints a recording, and the caches of its replays.
-func printRecording(t *testing.T, o *output, recorder *flight.Recorder) {
+func printRecording(t *testing.T, o *Output, recorder *flight.Recorder) {
 	t.Helper()
-	var file bytes.Buffer
-	must(t, recorder.Dump(&file, "a test"))
-	recording, err := flight.Read(bytes.NewReader(file.Bytes()), int64(file.Len()))
-	must(t, err)
+	recording := o.PrintRecording(t, recorder)
 	if len(recording.Tracks) == 0 {
 		t.Error("the recording is empty: the test sees nothing")
 	}
 	for _, track := range recording.Tracks {
-		o.print(track.Collection)
-		for _, object := range track.Base {
-			o.print(object.Key, string(object.Data))
-		}
-		for _, r := range track.Records {
-			o.print(string(r.Data), r.Key, r.Version)
-			if r.More != nil && r.More.Failure != nil {
-				o.print(r.More.Failure.Error, string(r.More.Failure.Status))
-			}
-		}
 		printReplay(t, o, track)
 	}
 }
 
 // printReplay prints the objects and the health of a replay.
-func printReplay(t *testing.T, o *output, track *flight.Track) {
+func printReplay(t *testing.T, o *Output, track *flight.Track) {
 	t.Helper()
 	empty := func() *unstructured.Unstructured { return new(unstructured.Unstructured) }
 	played, err := source.Replay(track, empty, source.ReplayOptions{Speed: math.Inf(1)})
@@ -60,9 +46,9 @@ func printReplay(t *testing.T, o *output, track *flight.Track) {
 	<-played.Done()
 	synctest.Wait()
 	for key, object := range informer.Lister().All() {
-		o.print(key, object.Object)
+		o.Print(key, object.Object)
 	}
-	o.print(informer.Health())
+	o.Print(informer.Health())
 	stop()
-	o.print(<-ran)
+	o.Print(<-ran)
 }

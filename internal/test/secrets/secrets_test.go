@@ -2,19 +2,16 @@ package secrets
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,57 +34,7 @@ import (
 	"github.com/tidings-go/tidings/flight"
 )
 
-const (
-	plantedToken = "planted-bearer-token"
-	plantedData  = "planted-content"
-	// plantedNumber is the content of numbers.
-	plantedNumber = "31337313373133731337"
-)
-
-// planted are the texts to search for.
-var planted = []string{
-	"planted-", plantedNumber[:10], base64.StdEncoding.EncodeToString([]byte(plantedData))[:16],
-}
-
 var secretsResource = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
-
-// output collects the output.
-type output struct {
-	mu   sync.Mutex // guards text
-	text strings.Builder
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-// print prints values in the forms that programs use.
-func (o *output) print(values ...any) {
-	for _, v := range values {
-		fmt.Fprintf(o, "%v\n%+v\n%#v\n", v, v, v)
-	}
-}
-
-// search fails the test for each line with a planted text.
-func (o *output) search(t *testing.T) {
-	t.Helper()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	found := 0
-	for line := range strings.Lines(o.text.String()) {
-		for _, p := range planted {
-			if at := strings.Index(line, p); at >= 0 && found < 10 {
-				found++
-				t.Errorf("printed: …%s", line[max(0, at-200):min(len(line), at+100)])
-			}
-		}
-	}
-	if o.text.Len() < 10_000 {
-		t.Errorf("only %d bytes were printed: the test sees nothing", o.text.Len())
-	}
-}
 
 func TestMain(m *testing.M) {
 	flags := flag.NewFlagSet("klog", flag.PanicOnError)
@@ -99,20 +46,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// faults are faults of answers.
+// faults are answers that the simulation, which has Secrets under all faults of apisim, has not.
 var faults = map[string][]apisim.Fault{
-	"cut within an answer":     {apisim.CutWithin(1)},
-	"cut within a later frame": {apisim.CutWithin(3)},
-	"half a frame":             {apisim.Truncate(1)},
-	"half of each frame":       {apisim.Truncate(apisim.EachFrame)},
-	"noise":                    {apisim.Garble(apisim.EachFrame)},
-	"too large":                {apisim.Inflate(apisim.EachFrame, 100_000)},
-	"401":                      {apisim.Refuse(401, 0)},
-	"403":                      {apisim.Refuse(403, 0)},
-	"500":                      {apisim.Refuse(500, 0)},
-	"an ERROR event":           {apisim.Fail(1, 500)},
-	"no streamed lists":        {apisim.RefuseStreams()},
-	"an event twice":           {apisim.Duplicate(apisim.EachFrame)},
 	"the rest of another frame": {
 		answer(`planted-content","kind":"Secret"}`),
 	},
@@ -170,7 +105,7 @@ func malformed() map[string][]apisim.Fault {
 		"immutable": named + `,"immutable":%s`,
 	} {
 		for form, value := range map[string]string{
-			"text": `"planted-content!"`, "a number": plantedNumber, "a list": `["planted-content"]`,
+			"text": `"planted-content!"`, "a number": Number, "a list": `["planted-content"]`,
 			"an object": `{"planted-key":{"k":"planted-content"}}`, "no JSON": `planted-content`,
 		} {
 			if name == "text" && form == "text" {
@@ -204,11 +139,11 @@ func answerAs(code int, body string) apisim.Fault {
 
 // TestNothingSecretIsPrinted searches the output of informers after faults.
 func TestNothingSecretIsPrinted(t *testing.T) {
-	o := &output{}
+	o := &Output{}
 	klog.SetOutput(o)
 	utilruntime.ErrorHandlers = []utilruntime.ErrorHandler{
 		func(_ context.Context, err error, message string, pairs ...any) {
-			o.print(err, message, pairs)
+			o.Print(err, message, pairs)
 		},
 	}
 	metrics.RequestResult, metrics.RequestLatency = meter{o}, meter{o}
@@ -220,34 +155,34 @@ func TestNothingSecretIsPrinted(t *testing.T) {
 		})
 	}
 	klog.Flush()
-	o.search(t)
+	o.Check(t, 10_000)
 }
 
 // meter prints the labels of metrics.
-type meter struct{ o *output }
+type meter struct{ o *Output }
 
 func (m meter) Increment(_ context.Context, code, method, host string) {
-	m.o.print(code, method, host)
+	m.o.Print(code, method, host)
 }
 
 func (m meter) Observe(_ context.Context, verb string, u url.URL, _ time.Duration) {
-	m.o.print(verb, u.String())
+	m.o.Print(verb, u.String())
 }
 
 // run runs informers under a fault and prints their errors and their health, and recordings.
-func run(t *testing.T, o *output, fault []apisim.Fault, recorded bool) {
+func run(t *testing.T, o *Output, fault []apisim.Fault, recorded bool) {
 	server, err := apisim.New(apisim.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close() //nolint:errcheck // the test is over
 	all := []apisim.Rule{{Verbs: []string{"*"}, Resources: []string{"*"}}}
-	reader := apisim.User{Name: "reader", Token: plantedToken, Allow: all}
+	reader := apisim.User{Name: "reader", Token: Token, Allow: all}
 	if err := server.SetUsers(reader); err != nil {
 		t.Fatal(err)
 	}
 	create := func(name string) {
-		s := &corev1.Secret{Data: map[string][]byte{"k": []byte(plantedData)}}
+		s := &corev1.Secret{Data: map[string][]byte{"k": []byte(Content)}}
 		s.Namespace, s.Name = "default", name
 		if _, err := server.Create(t.Context(), s); err != nil {
 			t.Fatal(err)
@@ -255,7 +190,7 @@ func run(t *testing.T, o *output, fault []apisim.Fault, recorded bool) {
 	}
 	create("a")
 	config := server.Config()
-	config.BearerToken = plantedToken
+	config.BearerToken = Token
 
 	ctx, cancel := context.WithCancel(t.Context())
 	var recorder *flight.Recorder
@@ -295,16 +230,16 @@ func run(t *testing.T, o *output, fault []apisim.Fault, recorded bool) {
 			t.Errorf("%d Secrets of a custom type share values", h.Decoding.After.Shared)
 		}
 	}
-	o.print(factory.Shutdown(context.Background()), own.Shutdown(context.Background()))
+	o.Print(factory.Shutdown(context.Background()), own.Shutdown(context.Background()))
 }
 
 // inspect prints health and errors, and the pages for operators.
 func inspect(
-	o *output, factory *tidings.Factory, informer cache.SharedIndexInformer, more ...tidings.Health,
+	o *Output, factory *tidings.Factory, informer cache.SharedIndexInformer, more ...tidings.Health,
 ) {
 	soon, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	o.print(factory.WaitForSync(soon))
+	o.Print(factory.WaitForSync(soon))
 	health, _ := cache.HealthOf(informer)
 	handler := debug.New(debug.Options{Bodies: true})
 	defer handler.Close()
@@ -319,12 +254,10 @@ func inspect(
 			request.Host = "localhost"
 			request.Header.Set("Accept", form)
 			handler.ServeHTTP(answer, request)
-			o.print(answer.Body)
+			o.Print(answer.Body)
 		}
 	}
-	for _, h := range append(append(factory.Health(), health), more...) {
-		o.print(h, h.LastError, h.LastDropped, h.LastTransformError, h.LastIndexError)
-	}
+	o.PrintHealth(append(append(factory.Health(), health), more...)...)
 }
 
 // must fails the test if err is not nil.
@@ -337,15 +270,14 @@ func must(t *testing.T, err error) {
 
 // newFactory returns a factory with the highest level of logs and low limits.
 func newFactory(
-	t *testing.T, o *output, config *rest.Config, scheme *runtime.Scheme, recorder *flight.Recorder,
+	t *testing.T, o *Output, config *rest.Config, scheme *runtime.Scheme, recorder *flight.Recorder,
 ) *tidings.Factory {
-	options := &slog.HandlerOptions{Level: slog.Level(-100)}
 	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{
-		Scheme: scheme, Logger: slog.New(slog.NewTextHandler(o, options)),
+		Scheme: scheme, Logger: o.Logger(),
 		Transport: tidings.Transport{
 			MaxFrameBytes: 10_000, MaxListBytes: 10_000, Recorder: recorder,
 		},
-		DetectMutations: true, OnMutation: func(m tidings.Mutation) { o.print(m, m.Error()) },
+		DetectMutations: true, OnMutation: func(m tidings.Mutation) { o.Print(m, m.Error()) },
 	})
 	must(t, err)
 	return factory
@@ -353,13 +285,13 @@ func newFactory(
 
 // native returns a factory with informers of each kind, whose handlers and functions fail.
 func native(
-	t *testing.T, o *output, config *rest.Config, recorder *flight.Recorder,
+	t *testing.T, o *Output, config *rest.Config, recorder *flight.Recorder,
 ) *tidings.Factory {
 	factory := newFactory(t, o, config, nil, recorder)
 	typed, err := tidings.For[*corev1.Secret](factory, tidings.Selection{})
 	must(t, err)
 	_, err = typed.AddHandler(tidings.Funcs[*corev1.Secret]{OnAdd: func(s *corev1.Secret, _ bool) {
-		s.Data["k"] = []byte(plantedData + " twice")
+		s.Data["k"] = []byte(Content + " twice")
 		panic("a handler that panics")
 	}}, tidings.HandlerOptions{IsolatePanics: true})
 	must(t, err)
@@ -390,7 +322,7 @@ func (l *login) DeepCopyObject() runtime.Object {
 
 // custom returns a factory with an informer of Secrets as a custom type.
 func custom(
-	t *testing.T, o *output, config *rest.Config, recorder *flight.Recorder,
+	t *testing.T, o *Output, config *rest.Config, recorder *flight.Recorder,
 ) *tidings.Factory {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(corev1.SchemeGroupVersion.WithKind("Secret"), &login{})
@@ -402,13 +334,13 @@ func custom(
 
 // clientset returns an informer of the drop-in that reads with our decoder.
 func clientset(
-	t *testing.T, o *output, config *rest.Config,
+	t *testing.T, o *Output, config *rest.Config,
 ) (informers.SharedInformerFactory, cache.SharedIndexInformer) {
 	client, err := kubernetes.NewForConfig(config)
 	must(t, err)
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().Secrets().Informer()
 	must(t, informer.SetWatchErrorHandlerWithContext(
-		func(_ context.Context, _ *cache.Reflector, err error) { o.print(err) }))
+		func(_ context.Context, _ *cache.Reflector, err error) { o.Print(err) }))
 	return factory, informer
 }

@@ -63,6 +63,7 @@ func (w *world) auditSubject(s *subject) {
 	w.Helper()
 	want := w.serverState(s.scope)
 	health := s.Health()
+	w.print(s)
 	cache := s.state()
 	compared := cache
 	if s.refuses {

@@ -30,7 +30,7 @@
 //
 //	dimension                        simulation   tidingstest   faults      lives
 //	typed, dynamic, metadata         yes          yes           yes         yes
-//	drop-ins                         yes          yes           –           –
+//	drop-ins                         yes          yes           some rows   –
 //	several namespaces               yes          yes           some rows   yes
 //	namespaces that come and go      yes          –             –           yes
 //	slots by UID                     yes          –             yes         yes
@@ -43,6 +43,7 @@
 //	  … that take their time         –            –             –           yes
 //	an optional resource             yes          –             yes         –
 //	a recorder                       yes          –             –           –
+//	Secrets                          yes          –             –           –
 //	lists that are old               yes          yes           yes         –
 //	one namespace refused            yes          yes           yes         –
 //	users with some rights           yes          –             yes         –
@@ -66,7 +67,9 @@
 //     and every delete one by one, also those of objects that came and went. Its slots and
 //     namespaces must be those of the last audit.
 //  5. A delete is marked as moved if the slot of the object was removed, and only then.
-//  6. Every Add of slots has returned. If it did so at once, the caches held the objects then.
+//  6. No content of an object is logged, in the health of an informer, or, if it is a Secret, in a
+//     recording (package secrets).
+//  7. Every Add of slots has returned. If it did so at once, the caches held the objects then.
 //
 // # How to run it
 //

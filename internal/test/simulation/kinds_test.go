@@ -17,6 +17,8 @@ func (w *world) fixedSubjects() []*subject {
 		{kind: "native-transforming", scope: maps, open: native(newTyped), code: anyFailure},
 		{kind: "native-one-object", scope: one, open: native(newTyped)},
 		{kind: "native-dynamic", scope: all, open: native(newDynamic)},
+		{kind: "native-secrets", scope: scope{resource: secretsOf}, open: native(newSecrets)},
+		{kind: "native-secrets-unchecked", scope: scope{resource: secretsOf}, open: native(newSecretView)},
 		{kind: "native-metadata", scope: two, open: native(newMetadata)},
 		{kind: "native-view", scope: hiding, open: native(newView)},
 		{kind: "native-view-unchecked", scope: all, open: native(newUncheckedView)},

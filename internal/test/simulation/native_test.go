@@ -21,7 +21,7 @@ const (
 
 // nativeOptions choose how an informer of the native API lists and watches.
 func nativeOptions(w *world) tidings.FactoryOptions {
-	return tidings.FactoryOptions{Transport: tidings.Transport{
+	return tidings.FactoryOptions{Logger: w.printed.Logger(), Transport: tidings.Transport{
 		NoStreamedLists: w.random.IntN(3) == 0, PageSize: int64(1 + w.random.IntN(6)),
 		WatchTimeout:  w.between(240, 300),
 		MaxFrameBytes: nativeFrameLimit, MaxListBytes: nativeListLimit,
@@ -34,6 +34,10 @@ func (w *world) recorder() source.Recorder {
 	if w.random.IntN(4) > 0 {
 		return nil
 	}
+	return newRecorder(w)
+}
+
+func newRecorder(w *world) *flight.Recorder {
 	return made(flight.New(flight.Options{MaxBytes: 1 << 20}))(w)
 }
 
@@ -43,7 +47,11 @@ func native[T tidings.Object](
 	ask func(*tidings.Factory, tidings.Selection) (*tidings.Informer[T], error),
 ) func(*world, *subject) informer {
 	return func(w *world, s *subject) informer {
-		factory := made(tidings.NewFactory(w.config(s.kind), nativeOptions(w)))(w)
+		o := nativeOptions(w)
+		if s.scope.resource == secretsOf {
+			o.Transport.Recorder = newRecorder(w) // its recording is searched
+		}
+		factory := made(tidings.NewFactory(w.config(s.kind), o))(w)
 		selection := tidings.Selection{Slots: s.scope.selected(), Optional: s.optional}
 		if s.scope.hides {
 			selection.Labels = "n!=" + hidden
@@ -54,10 +62,12 @@ func native[T tidings.Object](
 		if s.code != nil || s.strips || s.refuses {
 			selection.Transform = tidings.NewTransform(transform[T](s))
 		}
-		return term(w, s, factory, func() (*tidings.Informer[T], error) {
+		i := term(w, s, factory, func() (*tidings.Informer[T], error) {
 			selection.Namespaces = s.scope.namespaces
 			return ask(factory, selection)
 		})
+		i.recorder, _ = o.Transport.Recorder.(*flight.Recorder)
+		return i
 	}
 }
 
@@ -95,6 +105,12 @@ func newTyped(
 	return tidings.For[*corev1.ConfigMap](f, s)
 }
 
+func newSecrets(
+	f *tidings.Factory, s tidings.Selection,
+) (*tidings.Informer[*corev1.Secret], error) {
+	return tidings.For[*corev1.Secret](f, s)
+}
+
 func newDynamic(
 	f *tidings.Factory, s tidings.Selection,
 ) (*tidings.Informer[*unstructured.Unstructured], error) {
@@ -120,6 +136,16 @@ func newView(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*mapVie
 
 func newUncheckedView(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*widgetView], error) {
 	return tidings.UncheckedView[*widgetView](f, widgets.GroupVersion().WithKind("Widget"), s)
+}
+
+// secretView decodes the content of Secrets by a struct of the program.
+type secretView struct {
+	tidings.Meta `json:"metadata"`
+	Data         map[string][]byte `json:"data"`
+}
+
+func newSecretView(f *tidings.Factory, s tidings.Selection) (*tidings.Informer[*secretView], error) {
+	return tidings.UncheckedView[*secretView](f, corev1.SchemeGroupVersion.WithKind("Secret"), s)
 }
 
 func newMetadata(

@@ -246,7 +246,7 @@ func (w *world) writeNew(written map[string]bool) {
 
 // writeUnwatched takes a version for an object that no informer watches.
 func (w *world) writeUnwatched() {
-	_, err := w.server.Create(context.Background(), &corev1.Secret{
+	_, err := w.server.Create(context.Background(), &corev1.ServiceAccount{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "a", GenerateName: "unwatched-"},
 	})
 	if err != nil {
@@ -265,7 +265,7 @@ func (w *world) rewind(to *backup, after func()) {
 	down := []time.Duration{0, 0, w.between(0, 10), w.between(9, 30)}[w.random.IntN(4)]
 	w.note("rewind after an outage of %v", down)
 	w.met("Rewind", 1)
-	w.writeLog.addGaps(configMaps, widgets)
+	w.writeLog.addGaps(configMaps, widgets, secretsOf)
 	if down > 0 {
 		w.server.SetAvailable(false)
 		time.Sleep(down)

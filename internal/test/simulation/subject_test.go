@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/flight"
 	"github.com/tidings-go/tidings/internal/test/follow"
 	"github.com/tidings-go/tidings/tidingstest"
 )
@@ -16,6 +17,7 @@ var (
 	widgets    = schema.GroupVersionResource{
 		Group: "example.com", Version: "v1", Resource: "widgets",
 	}
+	secretsOf = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 )
 
 // hidden is the label that selections leave out.
@@ -83,7 +85,8 @@ func (s *subject) begin(i informer) {
 type informer struct {
 	tidingstest.Informer
 	// stop ends it and waits for it.
-	stop func() error
+	stop     func() error
+	recorder *flight.Recorder // nil for none
 	// nextTerm ends it and begins another one of the same factory; nil if it cannot.
 	nextTerm func() informer
 }

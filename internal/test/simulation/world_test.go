@@ -20,11 +20,12 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
+	"github.com/tidings-go/tidings/internal/test/secrets"
 )
 
 const (
 	day   = 24 * time.Hour
-	token = "the token of the informers"
+	token = secrets.Token
 	// informers that live together: those of a fixed selection, and those whose slots or namespaces
 	// change.
 	fixedPerDay, dividedPerDay = 3, 2
@@ -54,6 +55,7 @@ type world struct {
 	joined        int
 	history       []string
 	totals        *totals
+	printed       secrets.Output // logs, health and recordings of Secrets
 }
 
 // runDay runs the day of a seed and counts it.
@@ -108,6 +110,17 @@ func (w *world) some(n int, all []*subject) []*subject {
 	return all[:n]
 }
 
+// print searches the health of an informer, and its recording of Secrets. Fakes read through
+// client-go's clients, whose errors quote answers.
+func (w *world) print(s *subject) {
+	if !s.fakes {
+		w.printed.PrintHealth(s.Health())
+	}
+	if s.recorder != nil && s.scope.resource == secretsOf {
+		w.printed.PrintRecording(w.T, s.recorder)
+	}
+}
+
 // end stops all informers. The bubble fails the test if a goroutine is left.
 func (w *world) end() {
 	for _, s := range w.subjects {
@@ -118,6 +131,7 @@ func (w *world) end() {
 	if err := w.server.Close(); err != nil {
 		w.Errorf("closing the server: %v", err)
 	}
+	w.printed.Check(w.T, 1000)
 }
 
 // between returns a random duration of so many seconds.
@@ -216,11 +230,14 @@ func (w *world) write() {
 // anyObject returns the resource, the namespace and the name of an object that may be there.
 func (w *world) anyObject() (resource schema.GroupVersionResource, namespace, name string) {
 	resource, namespace = configMaps, namespaces[w.random.IntN(len(namespaces))]
-	if w.random.IntN(3) == 0 && !w.isActive("RemoveResource") {
+	switch n := w.random.IntN(6); {
+	case n < 2 && !w.isActive("RemoveResource"):
 		resource = widgets
 		if w.clusterScoped {
 			namespace = ""
 		}
+	case n == 2:
+		resource = secretsOf
 	}
 	return resource, namespace, fmt.Sprint("object-", w.random.IntN(names))
 }
@@ -272,15 +289,17 @@ func (w *world) expire() {
 func newObject(
 	resource schema.GroupVersionResource, namespace, name, n string,
 ) runtime.Object {
-	if resource == configMaps {
-		return &corev1.ConfigMap{
-			ObjectMeta: metav1.ObjectMeta{
-				Namespace: namespace, Name: name, Labels: map[string]string{"n": n},
-			},
-			Data: map[string]string{"n": n},
-		}
+	m := metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"n": n}}
+	switch resource {
+	case configMaps:
+		data := map[string]string{"n": n, "content": secrets.Content}
+		return &corev1.ConfigMap{ObjectMeta: m, Data: data}
+	case secretsOf:
+		data := map[string][]byte{"content": []byte(secrets.Content)}
+		return &corev1.Secret{ObjectMeta: m, Data: data}
 	}
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"n": n}}}
+	spec := map[string]any{"n": n, "content": secrets.Content}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetGroupVersionKind(widgets.GroupVersion().WithKind("Widget"))
 	u.SetNamespace(namespace)
 	u.SetName(name)
@@ -319,8 +338,11 @@ func (w *world) remove(resource schema.GroupVersionResource, before metav1.Objec
 
 func (w *world) entry(obj runtime.Object, before, after *string) {
 	resource := configMaps
-	if _, ok := obj.(*unstructured.Unstructured); ok {
+	switch obj.(type) {
+	case *unstructured.Unstructured:
 		resource = widgets
+	case *corev1.Secret:
+		resource = secretsOf
 	}
 	m := obj.(metav1.Object)
 	w.writeLog.note(change{resource, m.GetNamespace(), m.GetName(), string(m.GetUID()), before, after})
@@ -340,6 +362,7 @@ func (w *world) start(s *subject) {
 
 // stop stops an informer under whatever faults there are.
 func (w *world) stop(s *subject) {
+	w.print(s)
 	for _, h := range s.checkers {
 		h.Unblock()
 	}
