@@ -19,6 +19,8 @@ COUNT ?= 1
 CRASHES ?= 10
 SERVER ?= 1.37
 RUN ?= .
+# Kubernetes' own controllers need a server that is not older than they are.
+TOO_NEW := $(if $(filter 1.37,$(SERVER)),^$$,^TestControllers$$)
 # Which benchmarks `make bench` and `make bench-quick` run, and which packages `make upstream`
 # tests, as a regular expression; how often `make bench` runs each.
 ONLY ?=
@@ -191,7 +193,7 @@ bench-go: ## Run the Go benchmarks with memory figures (BENCH, COUNT, PKG).
 .PHONY: e2e
 e2e: ## Test against a real API server (SERVER=1.36, CRASHES, RUN), which the first run builds: minutes.
 	cd e2e && $(GO) test -timeout 10m ./internal/... ./upstream && \
-		$(GO) test -timeout 90m -parallel 12 -run '$(RUN)' . -server $(SERVER) -crashes $(CRASHES)
+		$(GO) test -timeout 90m -parallel 12 -run '$(RUN)' -skip '$(TOO_NEW)' . -server $(SERVER) -crashes $(CRASHES)
 
 .PHONY: upstream
 upstream: ## Run the own tests of client-go, Kubernetes, controller-runtime and Cluster API on the drop-in (ONLY): half an hour.

@@ -30,10 +30,10 @@ var recipe embed.FS
 // unbuilt is the line that keeps main.go out of the module that this package is in.
 const unbuilt = "//go:build ignore\n"
 
-// Build returns the path of the program of a server. The version is as in [Options]. Build builds the
-// program first if the user's cache directory does not have it, which takes minutes: see the
-// package's documentation. It needs the go command and, for modules that are not in the module cache,
-// the proxies of GOPROXY. Several processes may build at the same time.
+// Build returns the path of the program of a server. The version is as in [Options]. Build builds
+// the program first if the user's cache directory does not have it, which takes minutes: see the
+// package's documentation. It needs the go command and, for modules that are not in the module
+// cache, the proxies of GOPROXY. Several processes may build at the same time.
 func Build(ctx context.Context, version string) (string, error) {
 	m, err := newModule(version)
 	if err != nil {

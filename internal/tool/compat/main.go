@@ -41,7 +41,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	clientGo := flag.String("client-go", "", "versions of client-go, separated by spaces")
-	controllerRuntime := flag.String("controller-runtime", "", "versions of controller-runtime, separated by spaces")
+	controllerRuntime := flag.String("controller-runtime", "",
+		"versions of controller-runtime, separated by spaces")
 	flag.Parse()
 	failed := false
 	try := func(module, version, dir string, modules, tested []string) {
@@ -53,13 +54,14 @@ func main() {
 		}
 		fmt.Printf("%s %s, %v: %s\n", module, version, time.Since(begin).Round(time.Second), result)
 	}
-	for _, version := range strings.Fields(*clientGo) {
+	for version := range strings.FieldsSeq(*clientGo) {
 		try("client-go", version, ".", staging, []string{
 			".", "./source", "./apisim", "./clientgo/...", "./controller/...", "./internal/decode/...",
 		})
 	}
-	for _, version := range strings.Fields(*controllerRuntime) {
-		try("controller-runtime", version, "ctrlruntime", []string{"sigs.k8s.io/controller-runtime"}, []string{"./..."})
+	for version := range strings.FieldsSeq(*controllerRuntime) {
+		try("controller-runtime", version, "ctrlruntime",
+			[]string{"sigs.k8s.io/controller-runtime"}, []string{"./..."})
 	}
 	if failed {
 		os.Exit(1)

@@ -51,11 +51,13 @@ func (r *release) buildFor(ctx context.Context, clone, platform string, commit t
 	inClone := func(args ...string) (string, error) {
 		return output(ctx, clone, "env", slices.Concat(environment, args)...)
 	}
-	_, err := inClone("go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", program, "./cmd/tidings")
+	_, err := inClone("go", "build", "-trimpath", "-buildvcs=true", "-ldflags=-s -w", "-o", program,
+		"./cmd/tidings")
 	if err != nil {
 		return err
 	}
-	dirs, err := inClone("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}{{end}}", "./cmd/tidings")
+	dirs, err := inClone("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}}\t{{.Dir}}{{end}}",
+		"./cmd/tidings")
 	if err != nil {
 		return err
 	}
@@ -68,15 +70,16 @@ func (r *release) buildFor(ctx context.Context, clone, platform string, commit t
 		return err
 	}
 	if len(binary) > largest {
-		return fmt.Errorf("the program has %d bytes, more than %d: look for what it links with", len(binary), largest)
+		return fmt.Errorf("the program has %d bytes, more than %d: look for what it links with",
+			len(binary), largest)
 	}
 	archive, err := pack(commit, file{"tidings", 0o755, binary}, file{"LICENSES", 0o644, licences})
 	if err != nil {
 		return err
 	}
+	fmt.Printf("%s: the program has %.1f MB, the archive %.1f MB\n", platform,
+		float64(len(binary))/1e6, float64(len(archive))/1e6)
 	name := fmt.Sprintf("tidings_%s_%s_%s", strings.TrimPrefix(r.version, "v"), system, processor)
-	fmt.Printf("%s: the program has %.1f MB, the archive %.1f MB\n", platform, float64(len(binary))/1e6,
-		float64(len(archive))/1e6)
 	sbom, err := filepath.Abs(filepath.Join(r.out, name+".cdx.json"))
 	if err != nil {
 		return err
@@ -89,7 +92,8 @@ func (r *release) buildFor(ctx context.Context, clone, platform string, commit t
 // licenceFile matches the names of files with licences and notices.
 var licenceFile = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice)([.-].*)?$`)
 
-// licencesOf returns the licences and notices of modules: each line has a path, a tab and a directory.
+// licencesOf returns the licences and notices of modules: each line has a path, a tab and a
+// directory.
 func licencesOf(modules string) ([]byte, error) {
 	var text bytes.Buffer
 	lines := strings.FieldsFunc(modules, func(r rune) bool { return r == '\n' })

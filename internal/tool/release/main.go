@@ -61,7 +61,8 @@ func main() {
 	defer stop()
 	r := release{dir: "."}
 	flag.StringVar(&r.out, "out", "bin/release", "the directory of the archives")
-	flag.StringVar(&r.since, "since", "", "the commit to compare the API with (default the last version)")
+	flag.StringVar(&r.since, "since", "",
+		"the commit to compare the API with (default the last version)")
 	flag.Parse()
 	r.version = flag.Arg(0)
 	if err := r.check(ctx); err != nil {
@@ -97,7 +98,8 @@ func (r *release) check(ctx context.Context) error {
 func (r *release) checkTree(ctx context.Context) error {
 	changes, err := output(ctx, r.dir, "git", "status", "--porcelain")
 	if err == nil && changes != "" {
-		err = fmt.Errorf("the working tree has changes, which a release does not: commit them\n%s", changes)
+		err = fmt.Errorf("the working tree has changes, which a release does not: commit them\n%s",
+			changes)
 	}
 	return err
 }
@@ -112,8 +114,8 @@ func (r *release) checkChangelog() error {
 	heading := regexp.MustCompile(`(?m)^## \[` + regexp.QuoteMeta(number) + `\] - \d{4}-\d\d-\d\d$`)
 	at := heading.FindIndex(text)
 	if at == nil {
-		return fmt.Errorf(`CHANGELOG.md has no line "## [%s] - YYYY-MM-DD": put it below "## [Unreleased]"`,
-			number)
+		return fmt.Errorf(`CHANGELOG.md has no line "## [%s] - YYYY-MM-DD": `+
+			`put it below "## [Unreleased]"`, number)
 	}
 	section, _, _ := strings.Cut(string(text[at[1]:]), "\n## ")
 	if !strings.Contains(section, "\n- ") {
@@ -155,7 +157,8 @@ func output(ctx context.Context, dir, name string, args ...string) (string, erro
 	// The caller's flags and workspace do not apply.
 	c.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
 	if err := c.Run(); err != nil {
-		return "", fmt.Errorf("%s: %w\n%s%s", strings.Join(c.Args, " "), err, out.String(), failure.String())
+		return "", fmt.Errorf("%s: %w\n%s%s", strings.Join(c.Args, " "), err, out.String(),
+			failure.String())
 	}
 	return strings.TrimSpace(out.String()), nil
 }

@@ -80,7 +80,8 @@ func (m *module) check(version string) error {
 func (r *release) compare(ctx context.Context, clone string, isPatch bool) error {
 	since := r.since
 	if since == "" {
-		tags, err := output(ctx, r.dir, "git", "tag", "--list", "--merged", "HEAD", "--sort=-version:refname", "v*")
+		tags, err := output(ctx, r.dir, "git", "tag", "--list", "--merged", "HEAD",
+			"--sort=-version:refname", "v*")
 		if err != nil {
 			return err
 		}
@@ -105,7 +106,8 @@ func (r *release) compare(ctx context.Context, clone string, isPatch bool) error
 		}
 		before, after := filepath.Join(old, "api"), filepath.Join(clone, "api")
 		for api, at := range map[string]string{before: old, after: clone} {
-			_, err := output(ctx, filepath.Join(at, dir), "go", "run", apidiff, "-m", "-w", api, m.Module.Path)
+			_, err := output(ctx, filepath.Join(at, dir),
+				"go", "run", apidiff, "-m", "-w", api, m.Module.Path)
 			if err != nil {
 				return err
 			}
