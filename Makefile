@@ -95,6 +95,14 @@ tidy: ## Fail if go mod tidy would change go.mod or go.sum.
 check-operator: ## Check the module examples/operator as check does this one.
 	@cd examples/operator && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
 
+.PHONY: check-kubebuilder
+check-kubebuilder: ## Check the module examples/kubebuilder as check does this one.
+	@cd examples/kubebuilder && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
+
+.PHONY: kubebuilder
+kubebuilder: ## Test examples/kubebuilder, whose suite runs on the API server of tidings serve.
+	USE_EXISTING_CLUSTER=true $(GO) run ./cmd/tidings serve -- $(GO) -C examples/kubebuilder test -race -timeout 10m ./...
+
 .PHONY: check-ctrlruntime
 check-ctrlruntime: ## Check the module ctrlruntime as check does this one.
 	@cd ctrlruntime && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff
@@ -196,7 +204,7 @@ e2e: ## Test against a real API server (SERVER=1.36, CRASHES, RUN), which the fi
 		$(GO) test -timeout 90m -parallel 12 -run '$(RUN)' -skip '$(TOO_NEW)' . -server $(SERVER) -crashes $(CRASHES)
 
 .PHONY: upstream
-upstream: ## Run the own tests of client-go, Kubernetes, controller-runtime and Cluster API on the drop-in (ONLY): half an hour.
+upstream: ## Run the own tests of client-go, Kubernetes, controller-runtime, Cluster API and kubebuilder's book on the drop-in (ONLY): half an hour.
 	cd e2e && $(GO) run ./upstream $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: compat

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -134,4 +135,36 @@ func errForbidden(u User, r Request) error {
 	message := fmt.Sprintf("User %q cannot %s resource %q in API group %q %s",
 		u.Name, r.Verb, resource, r.Resource.Group, where)
 	return apierrors.NewForbidden(r.Resource.GroupResource(), r.Name, errors.New(message))
+}
+
+// RulesOf returns the rules of a Role in a namespace, or of a ClusterRole, if namespace is "". With
+// them a test runs a program with the rights of its manifests. A rule of all resources of one group,
+// or of one resource of all groups, is an error: a [Rule] has no such rights.
+func RulesOf(namespace string, rules []rbacv1.PolicyRule) (all []Rule, err error) {
+	for _, r := range rules {
+		rule := Rule{Verbs: r.Verbs, Names: r.ResourceNames}
+		if namespace != "" {
+			rule.Namespaces = []string{namespace}
+		}
+		for _, group := range r.APIGroups {
+			for _, resource := range r.Resources {
+				name, subresource, isSub := strings.Cut(resource, "/")
+				switch {
+				case (group == "*") != (name == "*"):
+					return nil, fmt.Errorf("apisim: the rule of %q in the group %q: name both, or "+
+						`give both as "*"`, resource, group)
+				case group != "" && group != "*":
+					name += "." + group
+				}
+				if isSub {
+					name += "/" + subresource
+				}
+				rule.Resources = append(rule.Resources, name)
+			}
+		}
+		if rule.Resources != nil { // else it is about paths, which every user may ask for
+			all = append(all, rule)
+		}
+	}
+	return all, nil
 }

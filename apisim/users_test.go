@@ -2,9 +2,11 @@ package apisim
 
 import (
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
+	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/yaml"
 )
 
@@ -82,5 +84,30 @@ func TestUsersAreData(t *testing.T) {
 	var got User
 	if err := yaml.UnmarshalStrict([]byte(text), &got); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestRulesOfRoles(t *testing.T) {
+	got, err := RulesOf("shop", []rbacv1.PolicyRule{
+		{Verbs: []string{"get"}, APIGroups: []string{"", "apps"}, Resources: []string{"pods", "scales/status"},
+			ResourceNames: []string{"a"}},
+		{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}},
+		{Verbs: []string{"*"}, APIGroups: []string{"*"}, Resources: []string{"*"}},
+	})
+	want := []Rule{
+		{Verbs: []string{"get"}, Namespaces: []string{"shop"}, Names: []string{"a"},
+			Resources: []string{"pods", "scales/status", "pods.apps", "scales.apps/status"}},
+		{Verbs: []string{"*"}, Namespaces: []string{"shop"}, Resources: []string{"*"}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, %v, want %v", got, err, want)
+	}
+	for _, r := range []rbacv1.PolicyRule{
+		{Verbs: []string{"get"}, APIGroups: []string{"apps"}, Resources: []string{"*"}},
+		{Verbs: []string{"get"}, APIGroups: []string{"*"}, Resources: []string{"pods"}},
+	} {
+		if got, err := RulesOf("", []rbacv1.PolicyRule{r}); err == nil {
+			t.Errorf("%v: got %v, want an error", r, got)
+		}
 	}
 }

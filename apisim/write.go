@@ -115,13 +115,15 @@ func (x *exchange) given() (object, writeOptions, error) {
 	if err != nil {
 		return nil, o, err
 	}
-	if obj.GetNamespace() == "" {
-		obj.SetNamespace(x.path.namespace)
-	}
-	return obj, o, x.path.checkNamespace(obj)
+	return obj, o, x.path.setNamespace(obj)
 }
 
-func (p requestPath) checkNamespace(obj object) error {
+// setNamespace gives an object the namespace of the path, and refuses one with another namespace.
+// Objects of the cluster lose theirs.
+func (p requestPath) setNamespace(obj object) error {
+	if obj.GetNamespace() == "" || p.namespace == "" {
+		obj.SetNamespace(p.namespace)
+	}
 	if obj.GetNamespace() != p.namespace {
 		return apierrors.NewBadRequest(
 			"the namespace of the provided object does not match the namespace sent on the request")
@@ -139,7 +141,7 @@ func (p requestPath) checkNames(obj object) error {
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the "+
 			"name on the URL (%s)", obj.GetName(), p.name))
 	}
-	return p.checkNamespace(obj)
+	return p.setNamespace(obj)
 }
 
 // now returns the time in the precision of the API, a second.

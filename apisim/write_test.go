@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -128,6 +129,28 @@ func (b *bench) register() {
 		Group: "example.com", Version: "v1", Name: "widgets", Kind: "Widget", Namespaced: true,
 		HasStatus: true,
 	}))
+}
+
+// TestAnObjectOfTheClusterLosesItsNamespace writes an object that has no namespace, by its scope, with
+// one: an API server clears it.
+func TestAnObjectOfTheClusterLosesItsNamespace(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		namespaces := b.typed.CoreV1().Namespaces()
+		shop := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", Namespace: "shop"}}
+		created, err := namespaces.Create(b.ctx, shop, metav1.CreateOptions{})
+		b.must(err)
+		created.Namespace = "shop"
+		updated, err := namespaces.Update(b.ctx, created, metav1.UpdateOptions{})
+		b.must(err)
+		patched, err := namespaces.Patch(b.ctx, "shop", types.MergePatchType,
+			[]byte(`{"metadata":{"namespace":"shop","labels":{"a":"b"}}}`), metav1.PatchOptions{})
+		b.must(err)
+		for _, n := range []*corev1.Namespace{updated, patched} {
+			if n.Namespace != "" {
+				t.Errorf("got the namespace %q, want none", n.Namespace)
+			}
+		}
+	})
 }
 
 func TestRegisteredResourceIsServedAsMaps(t *testing.T) {

@@ -4,27 +4,46 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/http"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/tidings-go/tidings"
 )
 
+// managing is what [NewFactory] needs of a manager of controller-runtime, whose package this one
+// does not import: `make upstream` makes packages below it import this one. R is manager.Runnable.
+type managing[R starting] interface {
+	GetConfig() *rest.Config
+	GetHTTPClient() *http.Client
+	GetRESTMapper() meta.RESTMapper
+	GetScheme() *runtime.Scheme
+	Add(R) error
+}
+
+// starting has the method of manager.Runnable.
+type starting interface {
+	Start(ctx context.Context) error
+}
+
 // NewFactory returns a factory of informers that read beside the cache of a manager, such as
 // [tidings.View]: with its configuration, HTTP client, mapper and scheme. The manager starts it with
 // its caches, waits until its informers are synced, and shuts it down. Ask it for informers before
 // the manager starts.
-func NewFactory(mgr manager.Manager, o tidings.FactoryOptions) (*tidings.Factory, error) {
+func NewFactory[R starting](mgr managing[R], o tidings.FactoryOptions) (*tidings.Factory, error) {
 	o.HTTPClient, o.Mapper, o.Scheme = mgr.GetHTTPClient(), mgr.GetRESTMapper(), mgr.GetScheme()
 	factory, err := tidings.NewFactory(mgr.GetConfig(), o)
 	if err != nil {
 		return nil, fmt.Errorf("ctrlruntime: NewFactory: %w", err)
 	}
-	return factory, mgr.Add(&running{factory: factory, started: make(chan struct{})})
+	var run starting = &running{factory: factory, started: make(chan struct{})}
+	return factory, mgr.Add(run.(R))
 }
 
 // running runs a factory for a manager, which takes it for a cluster because it has a cache. Of

@@ -1,7 +1,8 @@
 // Command upstream runs the tests of programs that were written for client-go's informers
 // on Tidings' drop-in: Kubernetes' controllers, scheduler and admission plugins, and
 // controller-runtime's cache, sources and managers, which get a real API server. So do the
-// controllers of Cluster API, whose managers get the cache of module ctrlruntime.
+// controllers of Cluster API, whose managers get the cache of module ctrlruntime, and those of two
+// projects of kubebuilder's book, which kubebuilder itself makes and `tidings serve` tests.
 //
 // It copies a module out of the module cache, replaces the imports of client-go's packages
 // by those of the drop-in, or controller-runtime's cache by that of ctrlruntime, in the tests
@@ -18,6 +19,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -67,7 +69,7 @@ func main() {
 func run(ctx context.Context, out io.Writer, o options) error {
 	r := &results{out: out, running: map[string]*running{}}
 	for i, s := range suites {
-		if o.original && i > 0 && s.module == suites[i-1].module {
+		if o.original && i > 0 && s.module == suites[i-1].module && s.tutorial == "" {
 			continue // without its replacements it is the suite before it
 		}
 		if err := runSuite(ctx, s, o, r); err != nil {
@@ -90,6 +92,11 @@ func run(ctx context.Context, out io.Writer, o options) error {
 
 // runSuite runs the selected packages of a suite.
 func runSuite(ctx context.Context, s suite, o options, r *results) (err error) {
+	if s.tutorial != "" && !slices.ContainsFunc(s.packages, func(p string) bool {
+		return o.only.MatchString(s.project + "/" + p)
+	}) {
+		return nil // before the project is made
+	}
 	dir, err := directory(s, o.original)
 	if err != nil {
 		return err
@@ -108,7 +115,14 @@ func runSuite(ctx context.Context, s suite, o options, r *results) (err error) {
 		return nil
 	}
 	flags := []string{"-timeout", o.timeout.String(), "-skip", s.skip}
-	if !s.server {
+	switch {
+	case s.serve:
+		command, err := buildCommand(ctx, dir)
+		if err != nil {
+			return err
+		}
+		return test(ctx, main, packages, existing, flags, r, command, "serve", "--")
+	case !s.server:
 		return test(ctx, main, packages, nil, flags, r)
 	}
 	for _, p := range packages {
@@ -126,7 +140,7 @@ func directory(s suite, original bool) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	name := path.Base(s.module)
+	name := cmp.Or(s.tutorial, path.Base(s.module))
 	if original {
 		name += "-original"
 	}
@@ -151,7 +165,7 @@ func packagesOf(
 	const withTests = "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}"
 	arguments := []string{"list", modules, "-f", withTests}
 	for _, p := range s.packages {
-		arguments = append(arguments, s.module+"/"+p)
+		arguments = append(arguments, cmp.Or(s.project, s.module)+"/"+p)
 	}
 	text, err := goOutput(ctx, main, arguments...)
 	if err != nil {
@@ -173,12 +187,14 @@ func testWithServer(
 	return test(ctx, main, []string{name}, environment, flags, r)
 }
 
-// test runs the tests of packages, one package after the other: many of them measure time.
+// test runs the tests of packages, one package after the other: many of them measure time. The
+// command of the tests follows the words of runner, if there are any.
 func test(
 	ctx context.Context, main string, packages, environment, flags []string, r *results,
+	runner ...string,
 ) error {
-	arguments := slices.Concat([]string{"test", modules, "-json", "-p=1"}, flags, packages)
-	c := exec.CommandContext(ctx, "go", arguments...)
+	command := slices.Concat(runner, []string{"go", "test", modules, "-json", "-p=1"}, flags, packages)
+	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Dir, c.Env, c.Stderr = main, append(os.Environ(), environment...), os.Stderr
 	events, err := c.StdoutPipe()
 	if err != nil {

@@ -3,12 +3,16 @@ package main
 import (
 	"context"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/tidings-go/tidings/apiserver"
 )
+
+// existing is the environment that makes envtest use the server of the kubeconfig.
+var existing = []string{"USE_EXISTING_CLUSTER=true"}
 
 // startServer starts an API server and returns the environment that makes controller-runtime's
 // envtest use it.
@@ -29,6 +33,6 @@ func startServer(
 	kubeconfig.Contexts[name] = &api.Context{Cluster: name, AuthInfo: name}
 	kubeconfig.CurrentContext = name
 	file := filepath.Join(dir, "kubeconfig")
-	environment = []string{"USE_EXISTING_CLUSTER=true", "KUBECONFIG=" + file}
+	environment = append(slices.Clone(existing), "KUBECONFIG="+file)
 	return s, environment, clientcmd.WriteToFile(*kubeconfig, file)
 }

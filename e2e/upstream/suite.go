@@ -14,12 +14,15 @@ type suite struct {
 	// newCache replaces calls of controller-runtime's cache.New by those of ctrlruntime.NewCache,
 	// which managers get as an option. It replaces no imports.
 	newCache bool
+	// tutorial names a tutorial of kubebuilder's book, module is kubebuilder, and project the
+	// module of the tutorial's project, which is made. The tests are those of the project.
+	tutorial, project string
 	// packages are the patterns of the packages whose tests run, below the module.
 	packages []string
 	// skip selects tests that are left out, as go test -skip does.
 	skip string
-	// server reports whether the tests need an API server.
-	server bool
+	// server reports whether the tests need an API server, serve whether `tidings serve` runs them.
+	server, serve bool
 }
 
 // suites are all suites.
@@ -83,5 +86,26 @@ var suites = []suite{
 		// It dials an address of the internet.
 		skip:   "^TestClusterCacheConcurrency$",
 		server: true,
+	},
+	{
+		module:   "sigs.k8s.io/kubebuilder/v4",
+		version:  "v4.16.0",
+		tutorial: "getting-started",
+		project:  "example.com/memcached",
+		trees:    []string{"."},
+		newCache: true,
+		packages: []string{"internal/controller"},
+		serve:    true,
+	},
+	{
+		module:   "sigs.k8s.io/kubebuilder/v4",
+		version:  "v4.16.0",
+		tutorial: "cronjob-tutorial",
+		project:  "tutorial.kubebuilder.io/project",
+		trees:    []string{"."},
+		newCache: true,
+		// The suite of the webhooks wants a server that calls them.
+		packages: []string{"internal/controller"},
+		serve:    true,
 	},
 }

@@ -42,6 +42,11 @@ func prepare(ctx context.Context, s suite, dir string, original bool) (main stri
 	if err := copyModule(main, found.Dir); err != nil {
 		return "", err
 	}
+	if s.tutorial != "" {
+		if main, err = makeProject(ctx, dir, main, s.tutorial); err != nil {
+			return "", err
+		}
+	}
 	if !original {
 		replace := replaceImports
 		if s.newCache {

@@ -27,23 +27,11 @@ func rules(t *testing.T) (all []apisim.Rule) {
 		if err := yaml.UnmarshalStrict([]byte(document), &role); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range role.Rules {
-			rule := apisim.Rule{Verbs: r.Verbs, Names: r.ResourceNames}
-			if role.Namespace != "" {
-				rule.Namespaces = []string{role.Namespace}
-			}
-			for _, resource := range r.Resources {
-				name, subresource, found := strings.Cut(resource, "/")
-				if r.APIGroups[0] != "" {
-					name += "." + r.APIGroups[0]
-				}
-				if found {
-					name += "/" + subresource
-				}
-				rule.Resources = append(rule.Resources, name)
-			}
-			all = append(all, rule)
+		of, err := apisim.RulesOf(role.Namespace, role.Rules)
+		if err != nil {
+			t.Fatal(err)
 		}
+		all = append(all, of...)
 	}
 	return all
 }

@@ -30,19 +30,11 @@ func rules(t *testing.T) (all []apisim.Rule) {
 		if err := yaml.UnmarshalStrict([]byte(document), &role); err != nil {
 			t.Fatal(err)
 		}
-		for _, r := range role.Rules {
-			rule := apisim.Rule{Verbs: r.Verbs}
-			if role.Namespace != "" {
-				rule.Namespaces = []string{role.Namespace}
-			}
-			for _, resource := range r.Resources {
-				if r.APIGroups[0] != "" {
-					resource += "." + r.APIGroups[0]
-				}
-				rule.Resources = append(rule.Resources, resource)
-			}
-			all = append(all, rule)
+		of, err := apisim.RulesOf(role.Namespace, role.Rules)
+		if err != nil {
+			t.Fatal(err)
 		}
+		all = append(all, of...)
 	}
 	return all
 }
