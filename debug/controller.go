@@ -30,7 +30,7 @@ func (h *Handler) controllerPage(r *http.Request) (any, error) {
 	for _, of := range all.Controllers {
 		names = append(names, of.Health.Name)
 		if c := of.Health; c.Name == name {
-			f := ControllerFigures{ControllerRow: h.controllerRow(c), Problems: controllerProblems(c, now())}
+			f := ControllerFigures{ControllerRow: h.controllerRow(c), Problems: sorted(controllerProblems(c, now()))}
 			f.Guard = of.Guard
 			for _, r := range append(slices.Clip(c.Fights), c.Looping...) {
 				f.WithoutManagers = f.WithoutManagers || r.Manager == ""

@@ -54,7 +54,7 @@ func (h *Handler) informerPage(r *http.Request) (any, error) {
 		return nil, err
 	}
 	f := InformerFigures{InformerRow: h.informerRow(i), Search: r.FormValue("search")}
-	f.Problems = h.informerProblems(i, now())
+	f.Problems = sorted(h.informerProblems(i, now()))
 	if len(i.Health.Namespaces) == 0 {
 		f.Watches = []NamedWatch{{"", i.Health.Watch}}
 	}

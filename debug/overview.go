@@ -18,8 +18,10 @@ import (
 // Overview is the JSON form of the first page.
 type Overview struct {
 	At time.Time `json:"at"`
-	// Problems is empty if there are none.
-	Problems  []Problem     `json:"problems"`
+	// Problems are sorted by level and age. It is empty if there are none.
+	Problems []Problem `json:"problems"`
+	// Causes are the problems by their causes, sorted by level and age.
+	Causes    []Cause       `json:"causes,omitempty"`
 	Informers []InformerRow `json:"informers"`
 	// ByMemory has the informers whose memory is known, sorted by memory, the largest first.
 	ByMemory    []InformerRow       `json:"-"`
@@ -85,13 +87,14 @@ type Process struct {
 func (h *Handler) overview(*http.Request) (any, error) {
 	now := time.Now()
 	o := Overview{
-		At: now, Problems: []Problem{}, Informers: []InformerRow{}, Process: process(),
+		At: now, Informers: []InformerRow{}, Process: process(),
 		Records: h.o.Recorder != nil,
 	}
 	figures := h.figures()
+	o.Problems = h.problems(figures, now)
+	o.Causes = causesOf(o.Problems)
 	memory := h.memory(figures.Informers)
 	for _, i := range figures.Informers {
-		o.Problems = append(o.Problems, h.informerProblems(i, now)...)
 		row := h.informerRow(i)
 		if m, ok := memory[i.Name]; ok {
 			row.Memory = &m
@@ -101,24 +104,16 @@ func (h *Handler) overview(*http.Request) (any, error) {
 	}
 	slices.SortStableFunc(o.ByMemory, func(a, b InformerRow) int { return b.Memory.Bytes - a.Memory.Bytes })
 	for _, c := range figures.Controllers {
-		o.Problems = append(o.Problems, controllerProblems(c.Health, now)...)
 		o.Controllers = append(o.Controllers, h.controllerRow(c.Health))
 	}
 	for _, e := range figures.Elections {
-		o.Problems = append(o.Problems, electionProblems(e)...)
 		o.Elections = append(o.Elections, ElectionRow{e, text(e.LastError), text(e.Polling)})
 	}
 	for _, g := range figures.Groups {
 		row := groupRow(g.Health)
-		o.Problems = append(o.Problems, groupProblems(row.Health, now)...)
 		o.Groups = append(o.Groups, row)
 	}
-	for name, missing := range figures.Skipped {
-		o.Problems = append(o.Problems, Problem{Of: "controller " + name, Link: "./",
-			What: "is skipped: " + missing})
-	}
 	o.Skipped, o.Sharing = figures.Skipped, figures.Sharing
-	slices.SortStableFunc(o.Problems, func(a, b Problem) int { return a.Since.Compare(b.Since) })
 	return o, nil
 }
 

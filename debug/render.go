@@ -16,7 +16,7 @@ var functions = template.FuncMap{
 	"ago": ago, "bytes": formatBytes, "spark": sparkline, "number": number, "int": formatInt,
 	"informer": informerLink, "controller": controllerLink, "group": groupLink, "key": keyLink, "changes": changesLink,
 	"followed": isFollowed, "join": strings.Join, "short": short, "counted": counted,
-	"percent": percent, "coverText": coverText, "uncovered": isUncovered,
+	"percent": percent, "causes": causesOf, "coverText": coverText, "uncovered": isUncovered,
 }
 
 // counted returns a number with a noun or a clause, in singular or plural.
