@@ -130,7 +130,7 @@ func TestFailures(t *testing.T) {
 func TestAnOutageOnThePage(t *testing.T) {
 	inWorld(t, Options{}, func(w *world) {
 		w.server.SetAvailable(false)
-		w.pass(12 * time.Second)
+		w.pass(30 * time.Second)
 		w.has("/", true, `<details data-key="The API server does not answer"><summary>`, "3 informers, 1 controller")
 		o := getJSON[Overview](w, "/")
 		if len(o.Problems) != 4 || len(o.Causes) != 1 || o.Causes[0].What != string(noAnswer) {

@@ -2,6 +2,7 @@ package debug
 
 import (
 	"fmt"
+	"github.com/tidings-go/tidings/internal/see/gather"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,20 +19,22 @@ type ControllerFigures struct {
 	Guard *guard.Health `json:"guard,omitempty"`
 	// WithoutManagers reports whether the field managers of a fight or loop are not known.
 	WithoutManagers bool `json:"-"`
+	// History has the graphs of the last hour. In JSON it is there with the parameter history.
+	History *History `json:"history,omitempty"`
 	// LastCalls are up to 20 calls, the newest first, and LastFailed up to 20 that failed.
 	LastCalls  []controller.Call `json:"lastCalls,omitempty"`
 	LastFailed []controller.Call `json:"lastFailed,omitempty"`
 }
 
-func (h *Handler) controllerPage(r *http.Request) (any, error) {
+func (h *Handler) controllerPage(r *http.Request, all *gather.Figures) (any, error) {
 	name := r.FormValue("name")
-	all := h.figures()
 	var names []string
 	for _, of := range all.Controllers {
 		names = append(names, of.Health.Name)
 		if c := of.Health; c.Name == name {
 			f := ControllerFigures{ControllerRow: h.controllerRow(c), Problems: sorted(controllerProblems(c, now()))}
 			f.Guard = of.Guard
+			f.History = h.historyOf(r, controllerGraphs(c.Name), "lease ")
 			for _, r := range append(slices.Clip(c.Fights), c.Looping...) {
 				f.WithoutManagers = f.WithoutManagers || r.Manager == ""
 			}

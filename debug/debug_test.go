@@ -404,25 +404,6 @@ func TestPagesAskForNothingElsewhere(t *testing.T) {
 	}
 }
 
-func TestSamplerEndsWithoutRequests(t *testing.T) {
-	inWorld(t, Options{}, func(w *world) {
-		name := "informer configmaps.v1"
-		w.pass(10 * time.Second)
-		if n := len(w.pages.sampler.values(name, "objects")); n != 11 {
-			t.Errorf("%d samples after 10 seconds, want 11", n)
-		}
-		w.pass(samplerIdle + 10*time.Minute)
-		if n := len(w.pages.sampler.values(name, "objects")); n != samples {
-			t.Errorf("%d samples are kept, want %d", n, samples)
-		}
-		w.get("/")
-		w.pass(2 * time.Second)
-		if n := len(w.pages.sampler.values(name, "objects")); n != 3 {
-			t.Errorf("%d samples since the last request, want 3", n)
-		}
-	})
-}
-
 func TestPagesThatCannotBeServed(t *testing.T) {
 	if err := Serve(t.Context(), "", Options{}); err == nil || !strings.Contains(err.Error(), "nothing to show") {
 		t.Errorf("without sources: %v", err)

@@ -2,6 +2,7 @@ package debug
 
 import (
 	"fmt"
+	"github.com/tidings-go/tidings/internal/see/gather"
 	"html/template"
 	"net/http"
 	"strings"
@@ -44,10 +45,10 @@ func groupRow(h shard.Health) GroupRow {
 	return GroupRow{h, text(h.Map), text(h.Polling), text(h.LastError)}
 }
 
-func (h *Handler) groupPage(r *http.Request) (any, error) {
+func (h *Handler) groupPage(r *http.Request, all *gather.Figures) (any, error) {
 	name := r.FormValue("name")
 	var names []string
-	for _, g := range h.figures().Groups {
+	for _, g := range all.Groups {
 		row := groupRow(g.Health)
 		if row.Lease != name {
 			names = append(names, row.Lease)

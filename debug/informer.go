@@ -28,6 +28,8 @@ type InformerFigures struct {
 	Search string   `json:"search,omitempty"`
 	Keys   []string `json:"keys,omitempty"`
 	Found  int      `json:"found,omitempty"`
+	// History has the graphs of the last hour. In JSON it is there with the parameter history.
+	History *History `json:"history,omitempty"`
 	// HasKeys reports whether the page can show keys.
 	HasKeys bool `json:"-"`
 }
@@ -43,17 +45,23 @@ type HandlerRow struct {
 	health.Handler
 	Rate float64 `json:"rate"`
 	// Behind is the age of the oldest notification that waits for it, in whole seconds.
-	Behind    metav1.Duration `json:"behind,omitzero"`
-	Delivered Series          `json:"-"`
-	Backlog   Series          `json:"-"`
+	Behind metav1.Duration `json:"behind,omitzero"`
+	// Delivered and Backlog are series of the last hour, on the page of its informer.
+	Delivered Series `json:"-"`
+	Backlog   Series `json:"-"`
 }
 
-func (h *Handler) informerPage(r *http.Request) (any, error) {
-	i, err := h.informer(r.FormValue("name"))
+func (h *Handler) informerPage(r *http.Request, all *gather.Figures) (any, error) {
+	i, err := informerOf(all, r.FormValue("name"))
 	if err != nil {
 		return nil, err
 	}
 	f := InformerFigures{InformerRow: h.informerRow(i), Search: r.FormValue("search")}
+	for n, row := range f.Handlers {
+		f.Handlers[n].Delivered = h.sampler.series("informer "+i.Name, counterPrefix+row.Name)
+		f.Handlers[n].Backlog = h.sampler.series("informer "+i.Name, "pending of "+row.Name)
+	}
+	f.History = h.historyOf(r, informerGraphs(i.Name), "informer "+i.Name)
 	f.Problems = sorted(h.informerProblems(i, now()))
 	if len(i.Health.Namespaces) == 0 {
 		f.Watches = []NamedWatch{{"", i.Health.Watch}}
@@ -72,11 +80,7 @@ func (h *Handler) informerPage(r *http.Request) (any, error) {
 func (h *Handler) handlerRows(i gather.Informer) (rows []HandlerRow) {
 	name := "informer " + i.Name
 	for _, handler := range i.Health.Handlers {
-		row := HandlerRow{
-			Handler: handler, Delivered: h.sampler.rates(name, "delivered to "+handler.Name),
-			Backlog: h.sampler.values(name, "pending of "+handler.Name),
-		}
-		row.Rate = row.Delivered.Last()
+		row := HandlerRow{Handler: handler, Rate: h.sampler.rate(name, counterPrefix+handler.Name)}
 		row.Behind.Duration = h.sampler.behind(i.Name, handler)
 		rows = append(rows, row)
 	}

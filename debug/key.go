@@ -95,7 +95,7 @@ type KeyController struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-func (h *Handler) keyPage(r *http.Request) (any, error) {
+func (h *Handler) keyPage(r *http.Request, all *gather.Figures) (any, error) {
 	f := KeyFigures{
 		Key: r.FormValue("key"), Field: r.FormValue("field"), Bodies: h.o.Bodies, Cached: []Cached{},
 	}
@@ -104,11 +104,10 @@ func (h *Handler) keyPage(r *http.Request) (any, error) {
 	}
 	only := r.FormValue("informer")
 	if only != "" {
-		if _, err := h.informer(only); err != nil {
+		if _, err := informerOf(all, only); err != nil {
 			return nil, err
 		}
 	}
-	all := h.figures()
 	for _, i := range all.Informers {
 		for _, handler := range i.Health.Handlers {
 			if handler.Running == f.Key {

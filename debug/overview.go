@@ -2,7 +2,6 @@ package debug
 
 import (
 	"net/http"
-	"runtime"
 	"slices"
 	"time"
 
@@ -31,6 +30,8 @@ type Overview struct {
 	Skipped     map[string]string   `json:"skipped,omitempty"`
 	Sharing     []source.TableStats `json:"sharing,omitempty"`
 	Process     Process             `json:"process"`
+	// History has the graphs of the last hour. In JSON it is there with the parameter history.
+	History *History `json:"history,omitempty"`
 	// Records reports whether there is a flight recorder.
 	Records bool `json:"records,omitzero"`
 }
@@ -43,7 +44,7 @@ type InformerRow struct {
 	Health health.Informer `json:"health"`
 	// Rate is the number of notifications that its handlers received in the last second.
 	Rate float64 `json:"rate"`
-	// Events and Objects are series of the last two minutes.
+	// Events, which are notifications a second, and Objects are series of the last hour.
 	Events  Series `json:"-"`
 	Objects Series `json:"-"`
 	// Pending is the number of notifications that wait for its handlers.
@@ -75,22 +76,12 @@ type ElectionRow struct {
 	Polling   string `json:"polling,omitempty"`
 }
 
-// Process describes the process.
-type Process struct {
-	GoVersion  string `json:"goVersion"`
-	Goroutines int    `json:"goroutines"`
-	HeapBytes  uint64 `json:"heapBytes"`
-	// SystemBytes is the memory that the runtime has from the system.
-	SystemBytes uint64 `json:"systemBytes"`
-}
-
-func (h *Handler) overview(*http.Request) (any, error) {
+func (h *Handler) overview(r *http.Request, figures *gather.Figures) (any, error) {
 	now := time.Now()
 	o := Overview{
-		At: now, Informers: []InformerRow{}, Process: process(),
+		At: now, Informers: []InformerRow{}, Process: h.process(figures),
 		Records: h.o.Recorder != nil,
 	}
-	figures := h.figures()
 	o.Problems = h.problems(figures, now)
 	o.Causes = causesOf(o.Problems)
 	memory := h.memory(figures.Informers)
@@ -113,6 +104,7 @@ func (h *Handler) overview(*http.Request) (any, error) {
 		row := groupRow(g.Health)
 		o.Groups = append(o.Groups, row)
 	}
+	o.History = h.historyOf(r, overviewGraphs, "informer ", "lease ", "group ")
 	o.Skipped, o.Sharing = figures.Skipped, figures.Sharing
 	return o, nil
 }
@@ -130,11 +122,10 @@ func (h *Handler) memory(informers []gather.Informer) map[string]Memory {
 func (h *Handler) informerRow(i gather.Informer) InformerRow {
 	name := "informer " + i.Name
 	row := InformerRow{
-		Name: i.Name, Health: i.Health,
-		Events:  h.sampler.rates(name, "delivered"),
-		Objects: h.sampler.values(name, "objects"), Handlers: h.handlerRows(i),
+		Name: i.Name, Health: i.Health, Rate: h.sampler.rate(name, "delivered"),
+		Events: h.sampler.series(name, "delivered"), Objects: h.sampler.series(name, "objects"),
+		Handlers: h.handlerRows(i),
 	}
-	row.Rate = row.Events.Last()
 	for _, handler := range i.Health.Handlers {
 		row.Pending += handler.Pending
 	}
@@ -143,18 +134,10 @@ func (h *Handler) informerRow(i gather.Informer) InformerRow {
 
 func (h *Handler) controllerRow(c controller.Health) ControllerRow {
 	name := "controller " + c.Name
-	row := ControllerRow{
-		Health: c, Calls: h.sampler.rates(name, "calls"), Queue: h.sampler.values(name, "queued"),
-		Queued: c.Queued.Sum(),
+	return ControllerRow{
+		Health: c, Rate: h.sampler.rate(name, "calls"), Queued: c.Queued.Sum(),
+		Calls: h.sampler.series(name, "calls"), Queue: h.sampler.series(name, "queued"),
 	}
-	row.Rate = row.Calls.Last()
-	return row
-}
-
-func process() Process {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return Process{runtime.Version(), runtime.NumGoroutine(), m.HeapAlloc, m.Sys}
 }
 
 func text(err error) string {

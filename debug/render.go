@@ -16,7 +16,7 @@ var functions = template.FuncMap{
 	"ago": ago, "bytes": formatBytes, "spark": sparkline, "number": number, "int": formatInt,
 	"informer": informerLink, "controller": controllerLink, "group": groupLink, "key": keyLink, "changes": changesLink,
 	"followed": isFollowed, "join": strings.Join, "short": short, "counted": counted,
-	"percent": percent, "causes": causesOf, "coverText": coverText, "uncovered": isUncovered,
+	"percent": percent, "causes": causesOf, "clock": clock, "breaks": breaks, "lower": strings.ToLower, "state": state, "utc": utc, "coverText": coverText, "uncovered": isUncovered,
 }
 
 // counted returns a number with a noun or a clause, in singular or plural.
@@ -26,6 +26,22 @@ func counted(n int, one, several string) string {
 	}
 	return formatInt(n) + " " + several
 }
+
+// breakable are the signs after which a reader would break a long name. The
+// sign of an escape, as in "&#34;", is none of them.
+var breakable = strings.NewReplacer("&#", "&#", "/", "/<wbr>", ".", ".<wbr>", ":", ":<wbr>", "=", "=<wbr>",
+	"@", "@<wbr>", ",", ",<wbr>", "_", "_<wbr>", "#", "#<wbr>")
+
+// breaks returns a text with the places where a narrow screen may break it.
+func breaks(text any) template.HTML {
+	escaped := template.HTMLEscapeString(fmt.Sprint(text))
+	return template.HTML(breakable.Replace(escaped)) //nolint:gosec // it is escaped
+}
+
+// clock returns a time of day, and utc a time with its date for machines.
+func clock(t time.Time) string { return t.UTC().Format("15:04:05") + " UTC" }
+
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func now() time.Time { return time.Now() }
 
