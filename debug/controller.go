@@ -19,6 +19,12 @@ type ControllerFigures struct {
 	Guard *guard.Health `json:"guard,omitempty"`
 	// WithoutManagers reports whether the field managers of a fight or loop are not known.
 	WithoutManagers bool `json:"-"`
+	// Waits are up to 100 keys in each state in which they wait, those that have waited for the
+	// longest time first, and Tables the same by state.
+	Waits  []controller.Wait `json:"waits,omitempty"`
+	Tables []WaitTable       `json:"-"`
+	// Failures are the last failed calls by the texts of their errors, the most frequent first.
+	Failures []Failures `json:"failures,omitempty"`
 	// History has the graphs of the last hour. In JSON it is there with the parameter history.
 	History *History `json:"history,omitempty"`
 	// LastCalls are up to 20 calls, the newest first, and LastFailed up to 20 that failed.
@@ -38,7 +44,10 @@ func (h *Handler) controllerPage(r *http.Request, all *gather.Figures) (any, err
 			for _, r := range append(slices.Clip(c.Fights), c.Looping...) {
 				f.WithoutManagers = f.WithoutManagers || r.Manager == ""
 			}
+			f.Waits = of.Waits("")
+			f.Tables = waitTablesOf(c, f.Waits)
 			f.LastCalls = of.Calls("")
+			f.Failures = failuresOf(f.LastCalls)
 			for _, call := range f.LastCalls {
 				if call.Error != "" && len(f.LastFailed) < keyCalls {
 					f.LastFailed = append(f.LastFailed, call)

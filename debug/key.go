@@ -30,6 +30,8 @@ type KeyFigures struct {
 	Handlers []KeyHandler `json:"handlers,omitempty"`
 	// Controllers describe the present work of controllers for the key.
 	Controllers []KeyController `json:"controllers,omitempty"`
+	// Waits say why it waits, and until when.
+	Waits []KeyWait `json:"waits,omitempty"`
 	// Calls are the last calls of controllers for it, up to 20 of each, the newest first.
 	Calls []KeyCall `json:"calls,omitempty"`
 }
@@ -128,6 +130,7 @@ func (h *Handler) keyPage(r *http.Request, all *gather.Figures) (any, error) {
 		}
 		f.Cached = append(f.Cached, h.cached(i.Name, i.View, obj, f.Field))
 	}
+	f.Waits = keyWaits(all.Controllers, f.Key)
 	f.Controllers = keyControllers(all.Controllers, f.Key)
 	for _, c := range all.Controllers {
 		calls := c.Calls(f.Key)

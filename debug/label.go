@@ -33,7 +33,7 @@ func labelled(source string) string {
 			return "</div></td>"
 		default: // a cell
 			attributes := tableParts.FindStringSubmatch(part)[3]
-			if at++; at <= len(headings) {
+			if at++; at <= len(headings) && !strings.Contains(attributes, "data-label") {
 				attributes = ` data-label="` + headings[at-1] + `"` + attributes
 			}
 			return "<td" + attributes + "><div>"

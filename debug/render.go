@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tidings-go/tidings/controller"
 )
 
 // functions are the functions of the pages' templates.
@@ -16,7 +18,7 @@ var functions = template.FuncMap{
 	"ago": ago, "bytes": formatBytes, "spark": sparkline, "number": number, "int": formatInt,
 	"informer": informerLink, "controller": controllerLink, "group": groupLink, "key": keyLink, "changes": changesLink,
 	"followed": isFollowed, "join": strings.Join, "short": short, "counted": counted,
-	"percent": percent, "causes": causesOf, "clock": clock, "breaks": breaks, "lower": strings.ToLower, "state": state, "utc": utc, "coverText": coverText, "uncovered": isUncovered,
+	"percent": percent, "causes": causesOf, "clock": clock, "breaks": breaks, "in": until, "more": moreReasons, "lower": strings.ToLower, "state": state, "utc": utc, "coverText": coverText, "uncovered": isUncovered,
 }
 
 // counted returns a number with a noun or a clause, in singular or plural.
@@ -52,6 +54,27 @@ func ago(t time.Time) string {
 		return ""
 	}
 	return short(max(0, time.Since(t)))
+}
+
+// until returns the time until t; "" if t is zero, and "now" if it has passed.
+func until(t time.Time) string {
+	switch left := time.Until(t); {
+	case t.IsZero():
+		return ""
+	case left <= 0:
+		return "now"
+	default:
+		return "in " + short(left)
+	}
+}
+
+// moreReasons returns the number of reasons of a call after the first one.
+func moreReasons(c any) int {
+	if of, ok := c.(KeyCall); ok {
+		c = of.Call
+	}
+	call := c.(controller.Call)
+	return max(0, len(call.Reasons)-1) + call.MoreReasons
 }
 
 // short returns a duration with two units at most.
