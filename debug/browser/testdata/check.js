@@ -26,7 +26,7 @@
 
   // Nothing is cut off, except what scrolls by itself.
   for (const e of all("main *, header *")) {
-    if (e.closest("svg, pre, thead, option, input, .plot") || getComputedStyle(e).display === "inline") continue;
+    if (e.closest("svg, pre, thead, caption.hidden, option, input, .plot") || getComputedStyle(e).display === "inline") continue;
     const style = getComputedStyle(e);
     if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 && style.overflowX !== "visible" && innerWidth < 768) {
       wrong.push(`it is ${e.scrollWidth} pixels wide, of ${e.clientWidth}: ${shown(e)}`);
