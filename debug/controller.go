@@ -26,8 +26,10 @@ type ControllerFigures struct {
 	// Failures are the last failed calls by the texts of their errors, the most frequent first.
 	Failures []Failures `json:"failures,omitempty"`
 	// History has the graphs of the last hour. In JSON it is there with the parameter history.
-	History *History `json:"history,omitempty"`
-	// LastCalls are up to 20 calls, the newest first, and LastFailed up to 20 that failed.
+	History  *History  `json:"history,omitempty"`
+	Pager    Pager     `json:"-"`
+	Commands []Command `json:"commands,omitempty"`
+	// LastCalls are up to 20 calls, the newest first, from the number of the parameter from on, and LastFailed up to 20 that failed.
 	LastCalls  []controller.Call `json:"lastCalls,omitempty"`
 	LastFailed []controller.Call `json:"lastFailed,omitempty"`
 }
@@ -53,7 +55,9 @@ func (h *Handler) controllerPage(r *http.Request, all *gather.Figures) (any, err
 					f.LastFailed = append(f.LastFailed, call)
 				}
 			}
-			f.LastCalls = f.LastCalls[:min(len(f.LastCalls), keyCalls)]
+			f.Pager = pagerOf(r, len(f.LastCalls), keyCalls)
+			f.LastCalls = f.LastCalls[f.Pager.From:f.Pager.To]
+			f.Commands = []Command{profile("controller", c.Name)}
 			return f, nil
 		}
 	}

@@ -41,6 +41,7 @@ func (h *Handler) routes() *http.ServeMux {
 		mux.Handle(path, h.handlerOf(p))
 	}
 	mux.HandleFunc("/stream", h.stream)
+	mux.HandleFunc("/keys", h.complete)
 	mux.Handle("POST /dump", crossOrigin.Handler(http.HandlerFunc(h.dump)))
 	mux.Handle("/static/", http.FileServerFS(static))
 	return mux

@@ -32,6 +32,10 @@ type Overview struct {
 	Process     Process             `json:"process"`
 	// History has the graphs of the last hour. In JSON it is there with the parameter history.
 	History *History `json:"history,omitempty"`
+	// Filter is a text that the names of informers and controllers contain, and Sort their order.
+	Filter   string   `json:"filter,omitempty"`
+	Sort     string   `json:"sort,omitempty"`
+	Sortings []string `json:"-"`
 	// Records reports whether there is a flight recorder.
 	Records bool `json:"records,omitzero"`
 }
@@ -105,6 +109,7 @@ func (h *Handler) overview(r *http.Request, figures *gather.Figures) (any, error
 		o.Groups = append(o.Groups, row)
 	}
 	o.History = h.historyOf(r, overviewGraphs, "informer ", "lease ", "group ")
+	o.arrange(r)
 	o.Skipped, o.Sharing = figures.Skipped, figures.Sharing
 	return o, nil
 }

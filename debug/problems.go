@@ -26,6 +26,8 @@ type Problem struct {
 	Keys int `json:"keys,omitzero"`
 	// Help is the address of its heading in the documentation.
 	Help string `json:"help,omitempty"`
+	// Commands are texts to copy, such as the role that is missing.
+	Commands []Command `json:"commands,omitempty"`
 
 	informer, controller string   // the names of these, "" for others
 	waitsFor             []string // the informers that it waits for

@@ -70,8 +70,11 @@ func (f *finder) failing(w health.Watch, synced bool, where string, now time.Tim
 	case tidings.StateNoSuchResource:
 		cause, level = notServed, levelIf(synced, LevelWaiting, LevelError)
 	}
-	f.add(level, cmp.Or(string(cause), topicFailing), w.FailingSince, "is %s%s: %v", w.State, where, w.LastError).
-		Cause = string(cause)
+	p := f.add(level, cmp.Or(string(cause), topicFailing), w.FailingSince, "is %s%s: %v", w.State, where, w.LastError)
+	p.Cause = string(cause)
+	if role, ok := missingRole(w.LastError); ok {
+		p.Commands = []Command{role}
+	}
 }
 
 // handler adds the problem of a handler.

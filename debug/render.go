@@ -18,7 +18,7 @@ var functions = template.FuncMap{
 	"ago": ago, "bytes": formatBytes, "spark": sparkline, "number": number, "int": formatInt,
 	"informer": informerLink, "controller": controllerLink, "group": groupLink, "key": keyLink, "changes": changesLink,
 	"followed": isFollowed, "join": strings.Join, "short": short, "counted": counted,
-	"percent": percent, "causes": causesOf, "clock": clock, "breaks": breaks, "in": until, "more": moreReasons, "lower": strings.ToLower, "state": state, "utc": utc, "coverText": coverText, "uncovered": isUncovered,
+	"percent": percent, "causes": causesOf, "clock": clock, "breaks": breaks, "millis": millis, "some": some, "strip": strip, "in": until, "more": moreReasons, "lower": strings.ToLower, "state": state, "utc": utc, "coverText": coverText, "uncovered": isUncovered,
 }
 
 // counted returns a number with a noun or a clause, in singular or plural.
@@ -42,6 +42,8 @@ func breaks(text any) template.HTML {
 
 // clock returns a time of day, and utc a time with its date for machines.
 func clock(t time.Time) string { return t.UTC().Format("15:04:05") + " UTC" }
+
+func millis(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
@@ -119,6 +121,14 @@ func formatInt(n any) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// some returns a number, and "" for 0.
+func some(n any) string {
+	if text := formatInt(n); text != "0" {
+		return text
+	}
+	return ""
 }
 
 func informerLink(name string) string   { return "informer?name=" + url.QueryEscape(name) }

@@ -86,3 +86,31 @@ func TestGraphsHaveTheTimeBefore(t *testing.T) {
 		t.Errorf("the paths are %q, %q", before, after)
 	}
 }
+
+// TestFindCompletesKeys: what is typed is completed, and a name without a namespace is found.
+func TestFindCompletesKeys(t *testing.T) {
+	b := open(t)
+	b.run(chromedp.Navigate(b.url), chromedp.WaitVisible("h1"), chromedp.SendKeys("#key", "ings-17"),
+		chromedp.Poll(`document.querySelector("#found option")?.value === "shop/settings-17"`, nil))
+	b.submit(chromedp.SendKeys("#key", "\b\b\b\b\b\b\bsettings-17\r"))
+	title := ""
+	b.run(chromedp.Text("h1", &title))
+	if title != "Key shop/settings-17" {
+		t.Errorf("the page is %q", title)
+	}
+}
+
+// TestRowsAreCards: on a narrow screen, the headings of columns are hidden, and each cell says its
+// own; a wide one has a table.
+func TestRowsAreCards(t *testing.T) {
+	b := open(t)
+	const label = `getComputedStyle(document.querySelector("td[data-label=Objects]"), "::before").content`
+	for width, want := range map[int64]string{390: `"Objects "`, 1280: "none"} {
+		got := ""
+		b.run(chromedp.EmulateViewport(width, 900), chromedp.Navigate(b.url), chromedp.WaitVisible("h1"),
+			chromedp.Evaluate(label, &got))
+		if got != want {
+			t.Errorf("%d pixels: the label is %s, want %s", width, got, want)
+		}
+	}
+}

@@ -78,6 +78,32 @@ if (main) {
   document.addEventListener("visibilitychange", refresh);
 }
 
+// Find: the keys that contain what is typed.
+const find = document.getElementById("key"), found = document.getElementById("found");
+let typing = 0;
+find.addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(async () => {
+    const answer = await fetch("keys?" + new URLSearchParams({ text: find.value })).catch(() => null);
+    if (!answer?.ok) return;
+    found.replaceChildren(...(await answer.json()).map((key) => new Option(key, key)));
+  }, 150);
+});
+
+// Copy: a click on a command selects it, and copies it where the browser allows that.
+document.addEventListener("click", async (event) => {
+  const command = event.target.closest("[data-copy]");
+  if (!command) return;
+  getSelection().selectAllChildren(command);
+  try {
+    await navigator.clipboard.writeText(command.textContent);
+    getSelection().removeAllRanges();
+    command.dataset.copied = "copied";
+  } catch {
+    // it is selected
+  }
+});
+
 // Changes: rows come as server-sent events, the newest first.
 const shownRows = 500;
 const live = document.getElementById("live");
