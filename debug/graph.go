@@ -56,6 +56,9 @@ var markKinds = []struct {
 // maxNamed bounds the names in a mark.
 const maxNamed = 3
 
+// markHeights are the heights of marks. Frequent ones are short, so that they do not hide the values.
+var markHeights = map[string]int{"watch": 8, "relist": 18, "term": graphHeight, "move": graphHeight}
+
 // marks returns the marks of tracks, one for each kind and point.
 func (h *history) marks(of ...string) []Mark {
 	var all []Mark
@@ -219,10 +222,16 @@ func (g Graph) Summary() string {
 		text = g.Text(g.Values[last]) + " at " + clock(g.at(last))
 	}
 	if g.Values[lowest] == g.Values[highest] {
-		return text
+		return text + ", and since " + clock(g.at(0))
 	}
 	return fmt.Sprintf("%s, highest %s at %s, lowest %s", text, g.Text(g.Values[highest]), clock(g.at(highest)),
 		g.Text(g.Values[lowest]))
+}
+
+// HasValues reports whether it has a value other than 0, so that there is something to draw.
+func (g Graph) HasValues() bool {
+	_, lowest, highest, ok := g.Values.extremes()
+	return ok && (g.Values[lowest] != 0 || g.Values[highest] != 0)
 }
 
 // Top returns the value at the upper edge.
@@ -263,7 +272,7 @@ func (g Graph) x(fromEnd int) float64 {
 	return graphWidth * (1 - float64(fromEnd)/float64(g.points()-1))
 }
 
-// Drawing draws the values, and the marks as vertical lines.
+// Drawing draws the values, and the marks as lines from the upper edge.
 func (g Graph) Drawing() template.HTML {
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg role="img" aria-label="%s" viewBox="0 0 %d %d" preserveAspectRatio="none">`,
@@ -271,7 +280,7 @@ func (g Graph) Drawing() template.HTML {
 	for _, m := range g.Marks {
 		n, _ := slices.BinarySearchFunc(g.Times, m.At, time.Time.Compare)
 		fmt.Fprintf(&b, `<line class="mark %s" x1="%.1f" x2="%[2]g" y1="0" y2="%d"><title>%s %s</title></line>`,
-			m.Kind, g.x(len(g.Times)-1-n), graphHeight, clock(m.At), template.HTMLEscapeString(m.What))
+			m.Kind, g.x(len(g.Times)-1-n), markHeights[m.Kind], clock(m.At), template.HTMLEscapeString(m.What))
 	}
 	fmt.Fprintf(&b, `<path d="%s"/></svg>`, line(g.Values, g.top(), graphHeight, g.x))
 	return template.HTML(b.String()) //nolint:gosec // the texts are escaped, the rest are numbers

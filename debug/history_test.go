@@ -194,6 +194,14 @@ func TestGraphs(t *testing.T) {
 	if got := g.Summary(); got != "1s now, highest 2s at 00:00:00 UTC, lowest 500ms" {
 		t.Error(got)
 	}
+	for _, test := range []struct {
+		values Series
+		want   bool
+	}{{nil, false}, {Series{0, 0}, false}, {Series{math.NaN()}, false}, {Series{0, 1}, true}} {
+		if got := (Graph{Values: test.values}).HasValues(); got != test.want {
+			t.Errorf("%v: there is something to draw: %t", test.values, got)
+		}
+	}
 	if got := (Graph{Values: Series{math.NaN()}}).Summary(); got != "no value yet" {
 		t.Error(got)
 	}
