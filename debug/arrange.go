@@ -17,8 +17,9 @@ var sortings = []string{"", "name", "objects", "waiting", "memory", "queued", "o
 // first.
 func (o *Overview) arrange(r *http.Request) {
 	o.Filter, o.Sort, o.Sortings = r.FormValue("filter"), r.FormValue("sort"), sortings
-	o.Informers = slices.DeleteFunc(o.Informers, func(i InformerRow) bool { return !strings.Contains(i.Name, o.Filter) })
-	o.ByMemory = slices.DeleteFunc(o.ByMemory, func(i InformerRow) bool { return !strings.Contains(i.Name, o.Filter) })
+	isLeftOut := func(i InformerRow) bool { return !strings.Contains(i.Name, o.Filter) }
+	o.Informers = slices.DeleteFunc(o.Informers, isLeftOut)
+	o.ByMemory = slices.DeleteFunc(o.ByMemory, isLeftOut)
 	o.Controllers = slices.DeleteFunc(o.Controllers, func(c ControllerRow) bool {
 		return !strings.Contains(c.Health.Name, o.Filter)
 	})

@@ -170,3 +170,11 @@ func TestEachProblemIsInTheDocs(t *testing.T) {
 		}
 	}
 }
+
+// topics are all topics that are no failures.
+var topics = []string{
+	topicFailing, topicStopped, topicListing, topicSilent, topicHandler, topicObjects, topicWaiting,
+	topicEnded, topicSkipped, topicQueue, topicQueued, topicBackingOff, topicHeldBack, topicLongCall,
+	topicRewrites, topicMapping, topicNoHolder, topicPolling, topicMap, topicUncovered, topicLate,
+	topicJoining,
+}

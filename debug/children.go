@@ -50,6 +50,6 @@ func childrenOf(all *gather.Figures, owner types.UID) (children []Child) {
 }
 
 func isOwned(obj source.Object, owner types.UID) bool {
-	refs := obj.GetOwnerReferences()
-	return slices.ContainsFunc(refs, func(ref metav1.OwnerReference) bool { return ref.UID == owner })
+	is := func(ref metav1.OwnerReference) bool { return ref.UID == owner }
+	return slices.ContainsFunc(obj.GetOwnerReferences(), is)
 }

@@ -28,41 +28,48 @@ func quote(word string) string {
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
-// kubectlGet returns the command that shows an object on the server, "" if its resource is not known.
-func kubectlGet(r source.Resource, key string) string {
-	if r.Name == "" {
+// resourceOf returns the name of a resource for kubectl, quoted; "" if it is not known.
+func resourceOf(r source.Resource) string {
+	name := r.Name
+	if r.Group != "" && name != "" {
+		name += "." + r.Version + "." + r.Group
+	}
+	if name == "" {
 		return ""
 	}
-	name := r.Name
-	if r.Group != "" {
-		name += "." + r.Version + "." + r.Group
+	return quote(name)
+}
+
+// kubectlGet returns the command that shows an object on the server, "" if its resource is not
+// known.
+func kubectlGet(r source.Resource, key string) string {
+	name := resourceOf(r)
+	if name == "" {
+		return ""
 	}
 	namespace, object, ok := strings.Cut(key, "/")
 	if !ok {
-		return fmt.Sprintf("kubectl get %s %s -o yaml", quote(name), quote(key))
+		return fmt.Sprintf("kubectl get %s %s -o yaml --show-managed-fields", name, quote(key))
 	}
-	return fmt.Sprintf("kubectl get %s %s -n %s -o yaml --show-managed-fields", quote(name), quote(object), quote(namespace))
+	return fmt.Sprintf("kubectl get %s %s -n %s -o yaml --show-managed-fields", name, quote(object),
+		quote(namespace))
 }
 
 // profile returns the command that shows the processor time of what has a label in profiles.
 func profile(label, name string) Command {
 	return Command{
 		"Its processor time, if the program serves net/http/pprof (here at port 6060)",
-		fmt.Sprintf("go tool pprof -top -tagfocus %s http://localhost:6060/debug/pprof/profile?seconds=10",
-			quote(label+"="+regexp.QuoteMeta(name))),
+		"go tool pprof -top -tagfocus " + quote(label+"="+regexp.QuoteMeta(name)) +
+			" http://localhost:6060/debug/pprof/profile",
 	}
 }
 
 // informerCommands are the commands of the page of an informer.
 func informerCommands(i gather.Informer) (commands []Command) {
 	if i.View != nil {
-		if r := i.View.Resource(); r.Name != "" {
-			name := r.Name
-			if r.Group != "" {
-				name += "." + r.Version + "." + r.Group
-			}
-			commands = append(commands, Command{"What the server has", "kubectl get " + quote(name) + " -A"},
-				Command{"What these credentials may do", "kubectl auth can-i watch " + quote(name) + " -A"})
+		if name := resourceOf(i.View.Resource()); name != "" {
+			commands = append(commands, Command{"What the server has", "kubectl get " + name + " -A"},
+				Command{"What your credentials may do", "kubectl auth can-i watch " + name + " -A"})
 		}
 	}
 	for _, handler := range i.Health.Handlers {
@@ -86,7 +93,12 @@ func missingRole(err error) (c Command, ok bool) {
 	if failed.Namespace != "" {
 		kind, namespace = "Role", "\n  namespace: "+failed.Namespace
 	}
-	return Command{"The role that is missing; bind it to the account of the program", fmt.Sprintf(`apiVersion: rbac.authorization.k8s.io/v1
+	text := fmt.Sprintf(role, kind, parts[0], namespace, group, parts[0])
+	return Command{"The role that is missing; bind it to the account of the program", text}, true
+}
+
+// role is the form of a role: its kind, a resource, its namespace, the group and the resource.
+const role = `apiVersion: rbac.authorization.k8s.io/v1
 kind: %s
 metadata:
   name: read-%s%s
@@ -94,5 +106,4 @@ rules:
 - apiGroups: [%q]
   resources: [%q]
   verbs: [get, list, watch]
-`, kind, parts[0], namespace, group, parts[0])}, true
-}
+`

@@ -29,7 +29,8 @@ type ControllerFigures struct {
 	History  *History  `json:"history,omitempty"`
 	Pager    Pager     `json:"-"`
 	Commands []Command `json:"commands,omitempty"`
-	// LastCalls are up to 20 calls, the newest first, from the number of the parameter from on, and LastFailed up to 20 that failed.
+	// LastCalls are up to 20 calls, the newest first, from the number of the parameter from on, and
+	// LastFailed up to 20 that failed.
 	LastCalls  []controller.Call `json:"lastCalls,omitempty"`
 	LastFailed []controller.Call `json:"lastFailed,omitempty"`
 }
@@ -40,7 +41,8 @@ func (h *Handler) controllerPage(r *http.Request, all *gather.Figures) (any, err
 	for _, of := range all.Controllers {
 		names = append(names, of.Health.Name)
 		if c := of.Health; c.Name == name {
-			f := ControllerFigures{ControllerRow: h.controllerRow(c), Problems: sorted(controllerProblems(c, now()))}
+			f := ControllerFigures{ControllerRow: h.controllerRow(c)}
+			f.Problems = sorted(controllerProblems(c, now()))
 			f.Guard = of.Guard
 			f.History = h.historyOf(r, controllerGraphs(c.Name), "lease ")
 			for _, r := range append(slices.Clip(c.Fights), c.Looping...) {

@@ -56,9 +56,9 @@ func New(o Options) *Handler {
 // Add adds sources, which the pages show in this order: each is a *tidings.Factory, a factory of a
 // drop-in package, an informer of either that has no factory, a *controller.Manager, a
 // *controller.Controller or *election.Elector without one, or a *shard.Group. A wrapper of a
-// drop-in informer is added by its GetStore. The first Add begins the history, which Close ends. The guard of a manager is shown with its controllers;
+// drop-in informer is added by its GetStore. The guard of a manager is shown with its controllers;
 // one that is added has no page. A source that was added before is not added again. With an error,
-// no source is added.
+// no source is added. The first Add begins the history, which Close ends.
 func (h *Handler) Add(sources ...any) error {
 	if err := h.sources.Add(sources...); err != nil {
 		return fmt.Errorf("debug: Add: %w", err)

@@ -72,7 +72,7 @@ func TestCommandsToCopy(t *testing.T) {
 	for key, want := range map[string]string{
 		"a/web":   "kubectl get deployments.v1.apps web -n a -o yaml --show-managed-fields",
 		"a/x; ls": "kubectl get deployments.v1.apps 'x; ls' -n a -o yaml --show-managed-fields",
-		"it's":    `kubectl get deployments.v1.apps 'it'\''s' -o yaml`,
+		"it's":    `kubectl get deployments.v1.apps 'it'\''s' -o yaml --show-managed-fields`,
 	} {
 		if got := kubectlGet(apps, key); got != want {
 			t.Errorf("%s: %s, want %s", key, got, want)

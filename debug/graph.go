@@ -87,7 +87,9 @@ func (h *history) marks(of ...string) []Mark {
 			all = append(all, Mark{h.times[at], kind.kind, text + " " + kind.what})
 		}
 	}
-	slices.SortFunc(all, func(a, b Mark) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.What, b.What)) })
+	slices.SortFunc(all, func(a, b Mark) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.What, b.What))
+	})
 	return all
 }
 
@@ -224,8 +226,8 @@ func (g Graph) Summary() string {
 	if g.Values[lowest] == g.Values[highest] {
 		return text + ", and since " + clock(g.at(0))
 	}
-	return fmt.Sprintf("%s, highest %s at %s, lowest %s", text, g.Text(g.Values[highest]), clock(g.at(highest)),
-		g.Text(g.Values[lowest]))
+	return fmt.Sprintf("%s, highest %s at %s, lowest %s", text, g.Text(g.Values[highest]),
+		clock(g.at(highest)), g.Text(g.Values[lowest]))
 }
 
 // HasValues reports whether it has a value other than 0, so that there is something to draw.
@@ -279,8 +281,9 @@ func (g Graph) Drawing() template.HTML {
 		template.HTMLEscapeString(g.Title+": "+g.Summary()), graphWidth, graphHeight)
 	for _, m := range g.Marks {
 		n, _ := slices.BinarySearchFunc(g.Times, m.At, time.Time.Compare)
-		fmt.Fprintf(&b, `<line class="mark %s" x1="%.1f" x2="%[2]g" y1="0" y2="%d"><title>%s %s</title></line>`,
-			m.Kind, g.x(len(g.Times)-1-n), markHeights[m.Kind], clock(m.At), template.HTMLEscapeString(m.What))
+		fmt.Fprintf(&b, `<line class="mark %s" x1="%.1f" x2="%.1[2]f" y1="0" y2="%d"><title>%s %s</title></line>`,
+			m.Kind, g.x(len(g.Times)-1-n), markHeights[m.Kind], clock(m.At),
+			template.HTMLEscapeString(m.What))
 	}
 	fmt.Fprintf(&b, `<path d="%s"/></svg>`, line(g.Values, g.top(), graphHeight, g.x))
 	return template.HTML(b.String()) //nolint:gosec // the texts are escaped, the rest are numbers
@@ -317,8 +320,9 @@ func sparkline(title string, s Series) template.HTML {
 	if !ok {
 		return ""
 	}
-	text := template.HTMLEscapeString(fmt.Sprintf("%s in the last %s: %s at last, from %s to %s", title,
-		short(time.Duration(len(s)-1)*historyPeriod), number(s[last]), number(s[lowest]), number(s[highest])))
+	whole := short(time.Duration(len(s)-1) * historyPeriod)
+	text := template.HTMLEscapeString(fmt.Sprintf("%s in the last %s: %s at last, from %s to %s",
+		title, whole, number(s[last]), number(s[lowest]), number(s[highest])))
 	top := max(s[highest], math.SmallestNonzeroFloat64)
 	s = s.peaks(sparkWidth / 2)
 	points := max(len(s), leastPoints)

@@ -7,7 +7,8 @@ import (
 )
 
 // tableParts are the parts of a template that number the cells of its tables.
-var tableParts = regexp.MustCompile(`<thead>|<tr>|<th scope="col"([^>]*)>([^<]*)</th>|<th scope="row"|<td([^>]*)>|</td>`)
+var tableParts = regexp.MustCompile(
+	`<thead>|<tr>|<th scope="col"([^>]*)>([^<]*)</th>|<th scope="row"|<td([^>]*)>|</td>`)
 
 // labelled returns a template whose cells have the headings of their columns as labels: on a narrow
 // screen, a row is a card of its cells with their labels. A heading gets its explanation, which the
@@ -25,7 +26,8 @@ func labelled(source string) string {
 			found := tableParts.FindStringSubmatch(part)
 			headings = append(headings, found[2])
 			if why := explanations[found[2]]; why != "" {
-				return `<th scope="col"` + found[1] + `><abbr title="` + html.EscapeString(why) + `">` + found[2] + `</abbr></th>`
+				return `<th scope="col"` + found[1] + `><abbr title="` + html.EscapeString(why) + `">` +
+					found[2] + `</abbr></th>`
 			}
 		case part == `<th scope="row"`:
 			at++

@@ -62,14 +62,16 @@ const mostLate = 10 * time.Minute
 func electionProblems(e election.Health) []Problem {
 	f := finder{pattern: Problem{Of: "lease " + e.Lease, Link: "./"}}
 	if e.Polling != nil {
-		f.add(LevelWarning, topicPolling, e.LastErrorAt, "is read now and then, as it cannot be watched: %v", e.Polling)
+		f.add(LevelWarning, topicPolling, e.LastErrorAt,
+			"is read now and then, as it cannot be watched: %v", e.Polling)
 	}
 	if e.State == election.Standby && e.Holder == "" {
 		what := "has no holder"
 		if e.LastError != nil {
 			what += ": " + e.LastError.Error()
 		}
-		f.add(LevelError, topicNoHolder, e.LastErrorAt, "%s", what).Cause = string(failureOf(e.LastError))
+		f.add(LevelError, topicNoHolder, e.LastErrorAt, "%s", what).
+			Cause = string(failureOf(e.LastError))
 	}
 	return f.found
 }
@@ -88,7 +90,8 @@ func groupProblems(h shard.Health, now time.Time) []Problem {
 			{"has slots or controllers whose owners are not ready", h.NotReady},
 		} {
 			if uncovered.names != "" {
-				f.add(LevelError, topicUncovered, now.Add(-h.UncoveredFor), "%s: %s", uncovered.what, uncovered.names)
+				f.add(LevelError, topicUncovered, now.Add(-h.UncoveredFor),
+					"%s: %s", uncovered.what, uncovered.names)
 			}
 		}
 	}
@@ -132,11 +135,3 @@ const (
 	topicLate       = "Slots are late"
 	topicJoining    = "A group cannot be joined"
 )
-
-// topics are all topics that are no failures.
-var topics = []string{
-	topicFailing, topicStopped, topicListing, topicSilent, topicHandler, topicObjects, topicWaiting,
-	topicEnded, topicSkipped, topicQueue, topicQueued, topicBackingOff, topicHeldBack, topicLongCall,
-	topicRewrites, topicMapping, topicNoHolder, topicPolling, topicMap, topicUncovered, topicLate,
-	topicJoining,
-}

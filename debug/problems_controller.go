@@ -27,18 +27,19 @@ func controllerProblems(c controller.Health, now time.Time) []Problem {
 		p := f.add(level, topicWaiting, time.Time{}, "is %s: it waits for %v", c.State, c.WaitingFor)
 		p.waitsFor, p.Keys = c.WaitingFor, c.Queued.Sum()
 	case c.Ended != "":
-		f.add(LevelError, topicEnded, time.Time{}, "has ended: %s", c.Ended).Cause = string(failureOfText(c.Ended))
+		f.add(LevelError, topicEnded, time.Time{}, "has ended: %s", c.Ended).
+			Cause = string(failureOfText(c.Ended))
 	}
 	if c.State == controller.StateRunning {
 		if len(c.WaitingFor) > 0 {
-			f.add(LevelWarning, topicWaiting, time.Time{}, "makes no calls for some keys: it waits for %v", c.WaitingFor).
-				waitsFor = c.WaitingFor
+			f.add(LevelWarning, topicWaiting, time.Time{},
+				"makes no calls for some keys: it waits for %v", c.WaitingFor).waitsFor = c.WaitingFor
 		}
 		f.queue(c, now)
 	}
 	if c.BackingOff > 0 {
-		p := f.add(LevelWarning, topicBackingOff, c.LastErrorAt, "%s after an error; the last one, of %s: %s",
-			counted(c.BackingOff, "key waits", "keys wait"), c.LastErrorOf, c.LastError)
+		p := f.add(LevelWarning, topicBackingOff, c.LastErrorAt,
+			"%s after an error; the last one, of %s: %s", counted(c.BackingOff, "key waits", "keys wait"), c.LastErrorOf, c.LastError)
 		p.Keys, p.Cause = c.BackingOff, string(failureOfText(c.LastError))
 	}
 	f.parked(c, now)
@@ -55,7 +56,8 @@ func controllerProblems(c controller.Health, now time.Time) []Problem {
 		f.add(LevelWarning, topicRewrites, l.Since, "%s", loopText(l))
 	}
 	for _, m := range c.Mappings {
-		f.add(LevelWarning, topicMapping, m.At, "a function has failed for %s of %s: %s", m.Object, m.Informer, m.Error)
+		f.add(LevelWarning, topicMapping, m.At, "a function has failed for %s of %s: %s",
+			m.Object, m.Informer, m.Error)
 	}
 	return f.found
 }
@@ -70,8 +72,8 @@ func (f *finder) queue(c controller.Health, now time.Time) {
 			c.WaitingBecause).Keys = queued
 	case waiting > queuedFor:
 		f.add(levelIf(waiting > longQueued, LevelWarning, LevelWaiting), topicQueued, now.Add(-waiting),
-			"%s has been queued for the longest time, of %s: %s", c.Oldest, counted(queued, "key", "keys"),
-			c.WaitingBecause).Keys = queued
+			"%s has been queued for the longest time, of %s: %s", c.Oldest,
+			counted(queued, "key", "keys"), c.WaitingBecause).Keys = queued
 	}
 }
 

@@ -50,12 +50,12 @@ func (h *Handler) informerProblems(i gather.Informer, now time.Time) []Problem {
 		f.handler(i.Name, handler, h.sampler.behind(i.Name, handler), now)
 	}
 	if state.Undecodable > 0 {
-		f.add(LevelError, topicObjects, time.Time{}, "%s, as %v",
-			counted(state.Undecodable, "object cannot be decoded", "objects cannot be decoded"), state.LastDropped)
+		what := counted(state.Undecodable, "object cannot be decoded", "objects cannot be decoded")
+		f.add(LevelError, topicObjects, time.Time{}, "%s, as %v", what, state.LastDropped)
 	}
 	if state.IndexErrors+state.TransformErrors+state.Dropped > 0 {
-		f.add(LevelWarning, topicObjects, time.Time{}, "%d objects dropped, %d failed transforms, %d failed index functions",
-			state.Dropped, state.TransformErrors, state.IndexErrors)
+		f.add(LevelWarning, topicObjects, time.Time{},
+			"%d objects dropped, %d failed transforms, %d failed index functions", state.Dropped, state.TransformErrors, state.IndexErrors)
 	}
 	return f.found
 }
@@ -70,7 +70,8 @@ func (f *finder) failing(w health.Watch, synced bool, where string, now time.Tim
 	case tidings.StateNoSuchResource:
 		cause, level = notServed, levelIf(synced, LevelWaiting, LevelError)
 	}
-	p := f.add(level, cmp.Or(string(cause), topicFailing), w.FailingSince, "is %s%s: %v", w.State, where, w.LastError)
+	p := f.add(level, cmp.Or(string(cause), topicFailing), w.FailingSince,
+		"is %s%s: %v", w.State, where, w.LastError)
 	p.Cause = string(cause)
 	if role, ok := missingRole(w.LastError); ok {
 		p.Commands = []Command{role}

@@ -82,7 +82,8 @@ func (h *Handler) process(all *gather.Figures) Process {
 		}
 	}
 	for _, g := range all.Groups {
-		p.Leads = append(p.Leads, fmt.Sprintf("owns %s of %s", counted(g.Health.Owned, "slot", "slots"), g.Health.Lease))
+		owned := counted(g.Health.Owned, "slot", "slots")
+		p.Leads = append(p.Leads, fmt.Sprintf("owns %s of %s", owned, g.Health.Lease))
 	}
 	return p
 }

@@ -16,9 +16,12 @@ import (
 // functions are the functions of the pages' templates.
 var functions = template.FuncMap{
 	"ago": ago, "bytes": formatBytes, "spark": sparkline, "number": number, "int": formatInt,
-	"informer": informerLink, "controller": controllerLink, "group": groupLink, "key": keyLink, "changes": changesLink,
+	"informer": informerLink, "controller": controllerLink, "group": groupLink, "key": keyLink,
+	"changes":  changesLink,
 	"followed": isFollowed, "join": strings.Join, "short": short, "counted": counted,
-	"percent": percent, "causes": causesOf, "clock": clock, "breaks": breaks, "millis": millis, "some": some, "strip": strip, "in": until, "more": moreReasons, "lower": strings.ToLower, "state": state, "utc": utc, "coverText": coverText, "uncovered": isUncovered,
+	"percent": percent, "coverText": coverText, "uncovered": isUncovered, "causes": causesOf,
+	"clock": clock, "millis": millis, "utc": utc, "in": until, "breaks": breaks, "some": some,
+	"strip": strip, "more": moreReasons, "lower": strings.ToLower, "state": state,
 }
 
 // counted returns a number with a noun or a clause, in singular or plural.
@@ -31,8 +34,8 @@ func counted(n int, one, several string) string {
 
 // breakable are the signs after which a reader would break a long name. The
 // sign of an escape, as in "&#34;", is none of them.
-var breakable = strings.NewReplacer("&#", "&#", "/", "/<wbr>", ".", ".<wbr>", ":", ":<wbr>", "=", "=<wbr>",
-	"@", "@<wbr>", ",", ",<wbr>", "_", "_<wbr>", "#", "#<wbr>")
+var breakable = strings.NewReplacer("&#", "&#", "/", "/<wbr>", ".", ".<wbr>", ":", ":<wbr>",
+	"=", "=<wbr>", "@", "@<wbr>", ",", ",<wbr>", "_", "_<wbr>", "#", "#<wbr>")
 
 // breaks returns a text with the places where a narrow screen may break it.
 func breaks(text any) template.HTML {

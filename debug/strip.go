@@ -29,7 +29,8 @@ func strip(history []health.Transition) template.HTML {
 		}
 		x := stripWidth * float64(at.At.Sub(history[0].At)) / float64(whole)
 		width := stripWidth * float64(until.Sub(at.At)) / float64(whole)
-		fmt.Fprintf(&b, `<rect class="%s" x="%.1f" y="0" width="%.1f" height="%d"><title>%s from %s for %s</title></rect>`,
+		fmt.Fprintf(&b, `<rect class="%s" x="%.1f" y="0" width="%.1f" height="%d">`+
+			`<title>%s from %s for %s</title></rect>`,
 			stripClass(at.State), min(x, stripWidth-2), max(width, 2), stripHeight,
 			template.HTMLEscapeString(string(at.State)), clock(at.At), short(max(0, until.Sub(at.At))))
 	}
