@@ -109,19 +109,42 @@ func (c *Controller[T]) Calls(key string) []Call {
 	return l.failed.newest(list, key, l.made-min(l.made, keptCalls)+1)
 }
 
+// Waits says why keys wait: up to 100 of each state, those that have waited for the longest time
+// first; with a key, why this one does. It visits every flow of keys.
+func (c *Controller[T]) Waits(key string) []Wait {
+	r := c.running.Load()
+	if r == nil {
+		return nil
+	}
+	return r.waits(key, c.Health(), c.callLog.lastErrors())
+}
+
 // Calls returns the last calls of a controller, as [Controller.Calls] does; nil if it does not run
 // here, or has no such method.
 func (m *Manager) Calls(controller, key string) []Call {
+	if r, ok := m.runnerNamed(controller).(interface{ Calls(key string) []Call }); ok {
+		return r.Calls(key)
+	}
+	return nil
+}
+
+// Waits says why keys of a controller wait, as [Controller.Waits] does; nil if it does not run here,
+// or has no such method.
+func (m *Manager) Waits(controller, key string) []Wait {
+	if r, ok := m.runnerNamed(controller).(interface{ Waits(key string) []Wait }); ok {
+		return r.Waits(key)
+	}
+	return nil
+}
+
+// runnerNamed returns the runner of a controller, nil if it does not run here.
+func (m *Manager) runnerNamed(controller string) (runner Runner) {
 	m.mu.Lock()
-	var runner Runner
+	defer m.mu.Unlock()
 	for _, u := range m.units {
 		if u.Name == controller {
 			runner = u.runner
 		}
 	}
-	m.mu.Unlock()
-	if r, ok := runner.(interface{ Calls(key string) []Call }); ok {
-		return r.Calls(key)
-	}
-	return nil
+	return runner
 }

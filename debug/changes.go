@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"github.com/tidings-go/tidings/internal/see/gather"
 	"net/http"
 	"strings"
 	"sync"
@@ -61,12 +62,12 @@ type ChangesFigures struct {
 	Bodies    bool     `json:"-"`
 }
 
-func (h *Handler) changesPage(r *http.Request) (any, error) {
+func (h *Handler) changesPage(r *http.Request, all *gather.Figures) (any, error) {
 	f := ChangesFigures{
 		Informer: r.FormValue("informer"), Filter: r.FormValue("filter"), Changes: []Change{},
 		Bodies: h.o.Bodies, Live: !wantsJSON(r) && r.FormValue("once") == "",
 	}
-	for _, i := range h.figures().Informers {
+	for _, i := range all.Informers {
 		if i.View != nil {
 			f.Informers = append(f.Informers, i.Name)
 		}
@@ -146,7 +147,7 @@ type changes struct {
 
 // follow collects the changes of an informer whose key contains a text.
 func (h *Handler) follow(name, filter string) (*changes, error) {
-	i, err := h.informer(name)
+	i, err := informerOf(h.figures(), name)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package debug
 
 import (
 	"fmt"
+	"github.com/tidings-go/tidings/internal/see/gather"
 	"net/http"
 	"slices"
 	"strings"
@@ -18,30 +19,47 @@ type ControllerFigures struct {
 	Guard *guard.Health `json:"guard,omitempty"`
 	// WithoutManagers reports whether the field managers of a fight or loop are not known.
 	WithoutManagers bool `json:"-"`
-	// LastCalls are up to 20 calls, the newest first, and LastFailed up to 20 that failed.
+	// Waits are up to 100 keys in each state in which they wait, those that have waited for the
+	// longest time first, and Tables the same by state.
+	Waits  []controller.Wait `json:"waits,omitempty"`
+	Tables []WaitTable       `json:"-"`
+	// Failures are the last failed calls by the texts of their errors, the most frequent first.
+	Failures []Failures `json:"failures,omitempty"`
+	// History has the graphs of the last hour. In JSON it is there with the parameter history.
+	History  *History  `json:"history,omitempty"`
+	Pager    Pager     `json:"-"`
+	Commands []Command `json:"commands,omitempty"`
+	// LastCalls are up to 20 calls, the newest first, from the number of the parameter from on, and
+	// LastFailed up to 20 that failed.
 	LastCalls  []controller.Call `json:"lastCalls,omitempty"`
 	LastFailed []controller.Call `json:"lastFailed,omitempty"`
 }
 
-func (h *Handler) controllerPage(r *http.Request) (any, error) {
+func (h *Handler) controllerPage(r *http.Request, all *gather.Figures) (any, error) {
 	name := r.FormValue("name")
-	all := h.figures()
 	var names []string
 	for _, of := range all.Controllers {
 		names = append(names, of.Health.Name)
 		if c := of.Health; c.Name == name {
-			f := ControllerFigures{ControllerRow: h.controllerRow(c), Problems: controllerProblems(c, now())}
+			f := ControllerFigures{ControllerRow: h.controllerRow(c)}
+			f.Problems = sorted(controllerProblems(c, now()))
 			f.Guard = of.Guard
+			f.History = h.historyOf(r, controllerGraphs(c.Name), "lease ")
 			for _, r := range append(slices.Clip(c.Fights), c.Looping...) {
 				f.WithoutManagers = f.WithoutManagers || r.Manager == ""
 			}
+			f.Waits = of.Waits("")
+			f.Tables = waitTablesOf(c, f.Waits)
 			f.LastCalls = of.Calls("")
+			f.Failures = failuresOf(f.LastCalls)
 			for _, call := range f.LastCalls {
 				if call.Error != "" && len(f.LastFailed) < keyCalls {
 					f.LastFailed = append(f.LastFailed, call)
 				}
 			}
-			f.LastCalls = f.LastCalls[:min(len(f.LastCalls), keyCalls)]
+			f.Pager = pagerOf(r, len(f.LastCalls), keyCalls)
+			f.LastCalls = f.LastCalls[f.Pager.From:f.Pager.To]
+			f.Commands = []Command{profile("controller", c.Name)}
 			return f, nil
 		}
 	}

@@ -33,6 +33,8 @@ type Handler struct {
 	sources gather.Sources
 	mux     *http.ServeMux
 	sampler *sampler
+	// identity has the fields of the process that do not change.
+	identity Process
 	// estimates has the memory of each informer.
 	estimates footprint.Estimates
 	stopped   context.Context // ends with Close
@@ -44,7 +46,7 @@ type Handler struct {
 //
 //	mux.Handle("/debug/tidings/", http.StripPrefix("/debug/tidings", handler))
 func New(o Options) *Handler {
-	h := &Handler{o: o}
+	h := &Handler{o: o, identity: identity()}
 	h.stopped, h.stop = context.WithCancel(context.Background())
 	h.sampler = newSampler(h.stopped, h.sample)
 	h.mux = h.routes()
@@ -56,16 +58,21 @@ func New(o Options) *Handler {
 // *controller.Controller or *election.Elector without one, or a *shard.Group. A wrapper of a
 // drop-in informer is added by its GetStore. The guard of a manager is shown with its controllers;
 // one that is added has no page. A source that was added before is not added again. With an error,
-// no source is added.
+// no source is added. The first Add begins the history, which Close ends.
 func (h *Handler) Add(sources ...any) error {
 	if err := h.sources.Add(sources...); err != nil {
 		return fmt.Errorf("debug: Add: %w", err)
 	}
+	h.sampler.start()
 	return nil
 }
 
-// Close ends the views of changes that are open, and the sampler.
-func (h *Handler) Close() { h.stop() }
+// Close ends the views of changes that are open, and the history, and waits for the goroutine that
+// Add has started. It may be called more than once.
+func (h *Handler) Close() {
+	h.stop()
+	h.sampler.wait()
+}
 
 // shutdownGrace is the time for which Serve waits for requests at its end.
 const shutdownGrace = time.Second
@@ -79,6 +86,7 @@ func Serve(ctx context.Context, address string, o Options, sources ...any) error
 	if err := h.sources.Add(sources...); err != nil {
 		return fmt.Errorf("debug: Serve: %w", err)
 	}
+	h.sampler.start()
 	if len(sources) == 0 {
 		return errors.New("debug: Serve: there is nothing to show: pass a factory or a manager")
 	}

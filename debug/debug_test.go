@@ -160,7 +160,7 @@ func TestProblemsOfHealth(t *testing.T) {
 		"is not synced: Listing, 7 objects": of(func(i *health.Informer) { i.Synced, i.State, i.Listed = false, health.StateListing, 7 }),
 		"received nothing":                  of(func(i *health.Informer) { i.LastEvent = ago(time.Hour) }),
 		"2 objects dropped":                 of(func(i *health.Informer) { i.Dropped = 2 }),
-		"1 objects cannot be decoded, as object a/b": of(func(i *health.Informer) {
+		"1 object cannot be decoded, as object a/b": of(func(i *health.Informer) {
 			i.Undecodable, i.LastDropped = 1, errors.New("object a/b: a text")
 		}),
 		"is Backoff in namespace b": of(func(i *health.Informer) { i.Namespaces = map[string]health.Watch{"b": {State: health.StateBackoff}} }),
@@ -176,6 +176,12 @@ func TestProblemsOfHealth(t *testing.T) {
 		}),
 		"a/b has been queued for the longest time, of 3 keys: all are busy": ofController(func(c *controller.Health) {
 			c.Queued.Changes, c.Oldest, c.Waiting.Duration, c.WaitingBecause = 3, "a/b", time.Hour, "all are busy"
+		}),
+		"has a queue that does not move: 3 keys wait, and all run": ofController(func(c *controller.Health) {
+			c.Queued.Changes, c.HungFor.Duration, c.WaitingBecause = 3, time.Minute, "all run"
+		}),
+		"a/c has been queued for the longest time, of 1 key": ofController(func(c *controller.Health) {
+			c.Queued.Requeues, c.Oldest, c.Waiting.Duration = 1, "a/c", 11*time.Second
 		}),
 		"makes no calls for some keys: it waits for [pods.v1 in namespace b]": ofController(func(c *controller.Health) {
 			c.WaitingFor = []string{"pods.v1 in namespace b"}
@@ -396,25 +402,6 @@ func TestPagesAskForNothingElsewhere(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-func TestSamplerEndsWithoutRequests(t *testing.T) {
-	inWorld(t, Options{}, func(w *world) {
-		name := "informer configmaps.v1"
-		w.pass(10 * time.Second)
-		if n := len(w.pages.sampler.values(name, "objects")); n != 11 {
-			t.Errorf("%d samples after 10 seconds, want 11", n)
-		}
-		w.pass(samplerIdle + 10*time.Minute)
-		if n := len(w.pages.sampler.values(name, "objects")); n != samples {
-			t.Errorf("%d samples are kept, want %d", n, samples)
-		}
-		w.get("/")
-		w.pass(2 * time.Second)
-		if n := len(w.pages.sampler.values(name, "objects")); n != 3 {
-			t.Errorf("%d samples since the last request, want 3", n)
-		}
-	})
 }
 
 func TestPagesThatCannotBeServed(t *testing.T) {

@@ -25,10 +25,10 @@ func (h *Handler) figures() *gather.Figures {
 	return all
 }
 
-func (h *Handler) informer(name string) (gather.Informer, error) {
-	all := h.figures().Informers
-	names := make([]string, len(all))
-	for n, i := range all {
+// informerOf returns the informer of a name.
+func informerOf(all *gather.Figures, name string) (gather.Informer, error) {
+	names := make([]string, len(all.Informers))
+	for n, i := range all.Informers {
 		if i.Name == name {
 			return i, nil
 		}
@@ -46,22 +46,35 @@ func missing(what, name string, names []string) error {
 func (h *Handler) sample() map[string]sample {
 	all, figures := map[string]sample{}, h.figures()
 	for _, i := range figures.Informers {
-		s := sample{"objects": float64(i.Health.Objects), "queued": float64(i.Health.Queued)}
+		s := sample{
+			"objects": float64(i.Health.Objects), "queued": float64(i.Health.Queued),
+			"lists": float64(i.Health.Lists), "watches": float64(i.Health.Watches),
+			"delivered": 0, "pending": 0,
+		}
 		for _, handler := range i.Health.Handlers {
 			s["delivered"] += float64(handler.Delivered)
 			s["pending"] += float64(handler.Pending)
-			s["delivered to "+handler.Name] = float64(handler.Delivered)
+			s[counterPrefix+handler.Name] = float64(handler.Delivered)
 			s["pending of "+handler.Name] = float64(handler.Pending)
 		}
 		all["informer "+i.Name] = s
 	}
 	for _, of := range figures.Controllers {
 		c := of.Health
-		queued := c.Queued.Sum()
 		all["controller "+c.Name] = sample{
-			"calls": float64(c.Calls), "errors": float64(c.Errors), "queued": float64(queued),
+			"calls": float64(c.Calls), "errors": float64(c.Errors), "queued": float64(c.Queued.Sum()),
+			"age": c.Waiting.Seconds(), "lag sum": c.Lag.Sum.Seconds(), "lag count": float64(c.Lag.Count()),
 		}
 	}
+	for _, e := range figures.Elections {
+		all["lease "+e.Lease] = sample{"terms": float64(e.Transitions)}
+	}
+	for _, g := range figures.Groups {
+		moves := g.Health.Moves
+		all["group "+g.Health.Lease] = sample{"in": float64(moves.In), "out": float64(moves.Out)}
+	}
+	heap, system := memory()
+	all["process"] = sample{"heap": float64(heap), "system": float64(system)}
 	return all
 }
 

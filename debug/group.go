@@ -2,10 +2,10 @@ package debug
 
 import (
 	"fmt"
+	"github.com/tidings-go/tidings/internal/see/gather"
 	"html/template"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/tidings-go/tidings/shard"
 )
@@ -45,17 +45,17 @@ func groupRow(h shard.Health) GroupRow {
 	return GroupRow{h, text(h.Map), text(h.Polling), text(h.LastError)}
 }
 
-func (h *Handler) groupPage(r *http.Request) (any, error) {
+func (h *Handler) groupPage(r *http.Request, all *gather.Figures) (any, error) {
 	name := r.FormValue("name")
 	var names []string
-	for _, g := range h.figures().Groups {
+	for _, g := range all.Groups {
 		row := groupRow(g.Health)
 		if row.Lease != name {
 			names = append(names, row.Lease)
 			continue
 		}
 		f := GroupFigures{
-			GroupRow: row, Problems: groupProblems(row.Health, now()), Slots: g.Map(),
+			GroupRow: row, Problems: sorted(groupProblems(row.Health, now())), Slots: g.Map(),
 			Colors: map[string]int{},
 		}
 		for i, m := range row.Members {
@@ -149,44 +149,5 @@ func coverText(e shard.Entry) string {
 // isUncovered reports whether no member calls for an entry.
 func isUncovered(e shard.Entry) bool { return e.Cover == shard.Nobody || e.Cover == shard.NotReady }
 
-// mostLate is the time from which late slots are a problem.
-const mostLate = 10 * time.Minute
-
 // percent returns a share of 1. It rounds down, so that 100 % is all.
 func percent(share float64) string { return fmt.Sprintf("%d %%", int(share*100)) }
-
-func groupProblems(h shard.Health, now time.Time) (found []Problem) {
-	add := func(since time.Duration, format string, args ...any) {
-		p := Problem{Of: "group " + h.Lease, Link: groupLink(h.Lease), What: fmt.Sprintf(format, args...)}
-		if since > 0 {
-			p.Since = now.Add(-since)
-		}
-		found = append(found, p)
-	}
-	if h.State == shard.Stopped {
-		return nil
-	}
-	if h.Map != nil {
-		add(0, "%v", h.Map)
-	}
-	if h.UncoveredFor > h.Tolerated {
-		for _, uncovered := range []struct{ what, names string }{
-			{"has slots or controllers that nobody owns", h.Nobody},
-			{"has slots or controllers whose owners are not ready", h.NotReady},
-		} {
-			if uncovered.names != "" {
-				add(h.UncoveredFor, "%s: %s", uncovered.what, uncovered.names)
-			}
-		}
-	}
-	if h.LateFor > mostLate {
-		add(h.LateFor, "is late for some slots or controllers, and nothing moves because of it: %s", h.Late)
-	}
-	if h.State == shard.Joining && h.LastError != nil {
-		add(now.Sub(h.LastErrorAt), "cannot be joined: %v", h.LastError)
-	}
-	if h.Polling != nil {
-		add(0, "is read now and then, as its Leases cannot be watched: %v", h.Polling)
-	}
-	return found
-}

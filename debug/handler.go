@@ -1,10 +1,7 @@
 package debug
 
 import (
-	"bytes"
 	"embed"
-	"encoding/json"
-	"html/template"
 	"net"
 	"net/http"
 	"net/netip"
@@ -31,13 +28,6 @@ const FormHeader = "Tidings-Debug-Version"
 // its meaning or is removed does.
 const FormVersion = "1"
 
-// page is a page and its JSON form.
-type page struct {
-	template string
-	// figures returns the figures of the page. An error is answered with 404.
-	figures func(r *http.Request) (any, error)
-}
-
 func (h *Handler) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for path, p := range map[string]page{
@@ -48,9 +38,10 @@ func (h *Handler) routes() *http.ServeMux {
 		"/key":        {"key.html", h.keyPage},
 		"/changes":    {"changes.html", h.changesPage},
 	} {
-		mux.Handle(path, p.handler())
+		mux.Handle(path, h.handlerOf(p))
 	}
 	mux.HandleFunc("/stream", h.stream)
+	mux.HandleFunc("/keys", h.complete)
 	mux.Handle("POST /dump", crossOrigin.Handler(http.HandlerFunc(h.dump)))
 	mux.Handle("/static/", http.FileServerFS(static))
 	return mux
@@ -93,38 +84,4 @@ func (h *Handler) isAllowed(host string) bool {
 		host != "" && slices.ContainsFunc(h.o.Hosts, func(name string) bool {
 			return strings.EqualFold(strings.TrimSuffix(name, "."), host)
 		})
-}
-
-// layout has the parts that all pages share.
-var layout = template.Must(template.New("").Funcs(functions).ParseFS(pages, "pages/layout.html"))
-
-func (p page) handler() http.Handler {
-	t := template.Must(template.Must(layout.Clone()).ParseFS(pages, "pages/"+p.template))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		figures, err := p.figures(r)
-		switch {
-		case err != nil:
-			http.Error(w, "debug: "+err.Error(), http.StatusNotFound)
-		case wantsJSON(r):
-			w.Header().Set("Content-Type", "application/json")
-			encoder := json.NewEncoder(w)
-			encoder.SetIndent("", "  ")
-			encoder.Encode(figures) //nolint:errcheck // the client has gone
-		default:
-			var html bytes.Buffer
-			if err := t.ExecuteTemplate(&html, "layout.html", figures); err != nil {
-				http.Error(w, "debug: "+err.Error(), http.StatusInternalServerError)
-				return
-			}
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			html.WriteTo(w) //nolint:errcheck // the client has gone
-		}
-	})
-}
-
-func wantsJSON(r *http.Request) bool {
-	if format := r.FormValue("format"); format != "" {
-		return format == "json"
-	}
-	return strings.HasPrefix(r.Header.Get("Accept"), "application/json")
 }

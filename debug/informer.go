@@ -24,10 +24,16 @@ type InformerFigures struct {
 	Watches []NamedWatch `json:"-"`
 	// Indexes is missing for an informer that was released.
 	Indexes []inspect.Index `json:"indexes,omitempty"`
-	// Keys are up to 100 keys that contain Search. Found is the number of all.
+	// Keys are up to 100 keys that contain Search, from the number of the parameter from on. Found is
+	// the number of all.
 	Search string   `json:"search,omitempty"`
 	Keys   []string `json:"keys,omitempty"`
 	Found  int      `json:"found,omitempty"`
+	Pager  Pager    `json:"-"`
+	// Commands are texts to copy.
+	Commands []Command `json:"commands,omitempty"`
+	// History has the graphs of the last hour. In JSON it is there with the parameter history.
+	History *History `json:"history,omitempty"`
 	// HasKeys reports whether the page can show keys.
 	HasKeys bool `json:"-"`
 }
@@ -43,28 +49,35 @@ type HandlerRow struct {
 	health.Handler
 	Rate float64 `json:"rate"`
 	// Behind is the age of the oldest notification that waits for it, in whole seconds.
-	Behind    metav1.Duration `json:"behind,omitzero"`
-	Delivered Series          `json:"-"`
-	Backlog   Series          `json:"-"`
+	Behind metav1.Duration `json:"behind,omitzero"`
+	// Delivered and Backlog are series of the last hour, on the page of its informer.
+	Delivered Series `json:"-"`
+	Backlog   Series `json:"-"`
 }
 
-func (h *Handler) informerPage(r *http.Request) (any, error) {
-	i, err := h.informer(r.FormValue("name"))
+func (h *Handler) informerPage(r *http.Request, all *gather.Figures) (any, error) {
+	i, err := informerOf(all, r.FormValue("name"))
 	if err != nil {
 		return nil, err
 	}
 	f := InformerFigures{InformerRow: h.informerRow(i), Search: r.FormValue("search")}
-	f.Problems = h.informerProblems(i, now())
+	for n, row := range f.Handlers {
+		f.Handlers[n].Delivered = h.sampler.series("informer "+i.Name, counterPrefix+row.Name)
+		f.Handlers[n].Backlog = h.sampler.series("informer "+i.Name, "pending of "+row.Name)
+	}
+	f.History = h.historyOf(r, informerGraphs(i.Name), "informer "+i.Name)
+	f.Problems = sorted(h.informerProblems(i, now()))
 	if len(i.Health.Namespaces) == 0 {
 		f.Watches = []NamedWatch{{"", i.Health.Watch}}
 	}
+	f.Commands = informerCommands(i)
 	for _, namespace := range sortedKeys(i.Health.Namespaces) {
 		f.Watches = append(f.Watches, NamedWatch{namespace, i.Health.Namespaces[namespace]})
 	}
 	if i.View != nil {
 		memory := footprint.Of(i.View)
 		f.HasKeys, f.Indexes, f.Memory = true, i.View.Usage().Indexes, &memory
-		f.Keys, f.Found = searchKeys(i.View, f.Search)
+		f.search(r, i.View)
 	}
 	return f, nil
 }
@@ -72,26 +85,21 @@ func (h *Handler) informerPage(r *http.Request) (any, error) {
 func (h *Handler) handlerRows(i gather.Informer) (rows []HandlerRow) {
 	name := "informer " + i.Name
 	for _, handler := range i.Health.Handlers {
-		row := HandlerRow{
-			Handler: handler, Delivered: h.sampler.rates(name, "delivered to "+handler.Name),
-			Backlog: h.sampler.values(name, "pending of "+handler.Name),
-		}
-		row.Rate = row.Delivered.Last()
+		row := HandlerRow{Handler: handler, Rate: h.sampler.rate(name, counterPrefix+handler.Name)}
 		row.Behind.Duration = h.sampler.behind(i.Name, handler)
 		rows = append(rows, row)
 	}
 	return rows
 }
 
-// searchKeys returns the first keys that contain a text, and the number of all.
-func searchKeys(view inspect.View, search string) (keys []string, found int) {
+// search finds the keys that contain a text, and keeps those of a page.
+func (f *InformerFigures) search(r *http.Request, view inspect.View) {
+	var all []string
 	for key := range view.Keys() {
-		if !strings.Contains(key, search) {
-			continue
-		}
-		if found++; found <= listedKeys {
-			keys = append(keys, key)
+		if strings.Contains(key, f.Search) {
+			all = append(all, key)
 		}
 	}
-	return keys, found
+	f.Found, f.Pager = len(all), pagerOf(r, len(all), listedKeys)
+	f.Keys = all[f.Pager.From:f.Pager.To]
 }

@@ -3,9 +3,11 @@ package debug
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/see/gather"
@@ -26,10 +28,14 @@ type KeyFigures struct {
 	// pages cannot show.
 	Absent  []string `json:"absent,omitempty"`
 	Unknown []string `json:"unknown,omitempty"`
+	// Candidates are keys to choose from, if Key is a name without a namespace, or is not cached.
+	Candidates []string `json:"candidates,omitempty"`
 	// Handlers are the handlers that are being called for the key.
 	Handlers []KeyHandler `json:"handlers,omitempty"`
 	// Controllers describe the present work of controllers for the key.
 	Controllers []KeyController `json:"controllers,omitempty"`
+	// Waits say why it waits, and until when.
+	Waits []KeyWait `json:"waits,omitempty"`
 	// Calls are the last calls of controllers for it, up to 20 of each, the newest first.
 	Calls []KeyCall `json:"calls,omitempty"`
 }
@@ -51,6 +57,10 @@ type Cached struct {
 	Deleted    time.Time `json:"deleted,omitzero"`
 	Finalizers []string  `json:"finalizers,omitempty"`
 	Owners     []Owner   `json:"owners,omitempty"`
+	// Children are up to 100 cached objects that name it as their owner.
+	Children []Child `json:"children,omitempty"`
+	// Commands are texts to copy.
+	Commands []Command `json:"commands,omitempty"`
 	// Managers are its writers, the last one first. There are none in caches that leave out
 	// managed fields.
 	Managers []Manager `json:"managers,omitempty"`
@@ -95,7 +105,7 @@ type KeyController struct {
 	Since time.Time `json:"since,omitzero"`
 }
 
-func (h *Handler) keyPage(r *http.Request) (any, error) {
+func (h *Handler) keyPage(r *http.Request, all *gather.Figures) (any, error) {
 	f := KeyFigures{
 		Key: r.FormValue("key"), Field: r.FormValue("field"), Bodies: h.o.Bodies, Cached: []Cached{},
 	}
@@ -104,11 +114,13 @@ func (h *Handler) keyPage(r *http.Request) (any, error) {
 	}
 	only := r.FormValue("informer")
 	if only != "" {
-		if _, err := h.informer(only); err != nil {
+		if _, err := informerOf(all, only); err != nil {
 			return nil, err
 		}
 	}
-	all := h.figures()
+	if keys := named(all, f.Key); len(keys) == 1 && !isCached(all, f.Key) {
+		f.Key = keys[0]
+	}
 	for _, i := range all.Informers {
 		for _, handler := range i.Health.Handlers {
 			if handler.Running == f.Key {
@@ -127,8 +139,17 @@ func (h *Handler) keyPage(r *http.Request) (any, error) {
 			f.Absent = append(f.Absent, i.Name)
 			continue
 		}
-		f.Cached = append(f.Cached, h.cached(i.Name, i.View, obj, f.Field))
+		c := h.cached(i.Name, i.View, obj, f.Field)
+		c.Children = childrenOf(all, types.UID(c.UID))
+		if text := kubectlGet(i.View.Resource(), f.Key); text != "" {
+			c.Commands = []Command{{"The object on the server", text}}
+		}
+		f.Cached = append(f.Cached, c)
 	}
+	if len(f.Cached) == 0 {
+		f.Candidates = containing(all, f.Key)
+	}
+	f.Waits = keyWaits(all.Controllers, f.Key)
 	f.Controllers = keyControllers(all.Controllers, f.Key)
 	for _, c := range all.Controllers {
 		calls := c.Calls(f.Key)
@@ -137,6 +158,17 @@ func (h *Handler) keyPage(r *http.Request) (any, error) {
 		}
 	}
 	return f, nil
+}
+
+// isCached reports whether an informer caches an object of a key.
+func isCached(all *gather.Figures, key string) bool {
+	return slices.ContainsFunc(all.Informers, func(i gather.Informer) bool {
+		if i.View == nil {
+			return false
+		}
+		_, ok := i.View.Object(key)
+		return ok
+	})
 }
 
 func (h *Handler) cached(name string, view inspect.View, obj any, field string) Cached {

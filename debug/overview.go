@@ -2,7 +2,6 @@ package debug
 
 import (
 	"net/http"
-	"runtime"
 	"slices"
 	"time"
 
@@ -18,8 +17,10 @@ import (
 // Overview is the JSON form of the first page.
 type Overview struct {
 	At time.Time `json:"at"`
-	// Problems is empty if there are none.
-	Problems  []Problem     `json:"problems"`
+	// Problems are sorted by level and age. It is empty if there are none.
+	Problems []Problem `json:"problems"`
+	// Causes are the problems by their causes, sorted by level and age.
+	Causes    []Cause       `json:"causes,omitempty"`
 	Informers []InformerRow `json:"informers"`
 	// ByMemory has the informers whose memory is known, sorted by memory, the largest first.
 	ByMemory    []InformerRow       `json:"-"`
@@ -29,6 +30,12 @@ type Overview struct {
 	Skipped     map[string]string   `json:"skipped,omitempty"`
 	Sharing     []source.TableStats `json:"sharing,omitempty"`
 	Process     Process             `json:"process"`
+	// History has the graphs of the last hour. In JSON it is there with the parameter history.
+	History *History `json:"history,omitempty"`
+	// Filter is a text that the names of informers and controllers contain, and Sort their order.
+	Filter   string   `json:"filter,omitempty"`
+	Sort     string   `json:"sort,omitempty"`
+	Sortings []string `json:"-"`
 	// Records reports whether there is a flight recorder.
 	Records bool `json:"records,omitzero"`
 }
@@ -41,7 +48,7 @@ type InformerRow struct {
 	Health health.Informer `json:"health"`
 	// Rate is the number of notifications that its handlers received in the last second.
 	Rate float64 `json:"rate"`
-	// Events and Objects are series of the last two minutes.
+	// Events, which are notifications a second, and Objects are series of the last hour.
 	Events  Series `json:"-"`
 	Objects Series `json:"-"`
 	// Pending is the number of notifications that wait for its handlers.
@@ -73,25 +80,16 @@ type ElectionRow struct {
 	Polling   string `json:"polling,omitempty"`
 }
 
-// Process describes the process.
-type Process struct {
-	GoVersion  string `json:"goVersion"`
-	Goroutines int    `json:"goroutines"`
-	HeapBytes  uint64 `json:"heapBytes"`
-	// SystemBytes is the memory that the runtime has from the system.
-	SystemBytes uint64 `json:"systemBytes"`
-}
-
-func (h *Handler) overview(*http.Request) (any, error) {
+func (h *Handler) overview(r *http.Request, figures *gather.Figures) (any, error) {
 	now := time.Now()
 	o := Overview{
-		At: now, Problems: []Problem{}, Informers: []InformerRow{}, Process: process(),
+		At: now, Informers: []InformerRow{}, Process: h.process(figures),
 		Records: h.o.Recorder != nil,
 	}
-	figures := h.figures()
+	o.Problems = h.problems(figures, now)
+	o.Causes = causesOf(o.Problems)
 	memory := h.memory(figures.Informers)
 	for _, i := range figures.Informers {
-		o.Problems = append(o.Problems, h.informerProblems(i, now)...)
 		row := h.informerRow(i)
 		if m, ok := memory[i.Name]; ok {
 			row.Memory = &m
@@ -101,24 +99,18 @@ func (h *Handler) overview(*http.Request) (any, error) {
 	}
 	slices.SortStableFunc(o.ByMemory, func(a, b InformerRow) int { return b.Memory.Bytes - a.Memory.Bytes })
 	for _, c := range figures.Controllers {
-		o.Problems = append(o.Problems, controllerProblems(c.Health, now)...)
 		o.Controllers = append(o.Controllers, h.controllerRow(c.Health))
 	}
 	for _, e := range figures.Elections {
-		o.Problems = append(o.Problems, electionProblems(e)...)
 		o.Elections = append(o.Elections, ElectionRow{e, text(e.LastError), text(e.Polling)})
 	}
 	for _, g := range figures.Groups {
 		row := groupRow(g.Health)
-		o.Problems = append(o.Problems, groupProblems(row.Health, now)...)
 		o.Groups = append(o.Groups, row)
 	}
-	for name, missing := range figures.Skipped {
-		o.Problems = append(o.Problems, Problem{Of: "controller " + name, Link: "./",
-			What: "is skipped: " + missing})
-	}
+	o.History = h.historyOf(r, overviewGraphs, "informer ", "lease ", "group ")
+	o.arrange(r)
 	o.Skipped, o.Sharing = figures.Skipped, figures.Sharing
-	slices.SortStableFunc(o.Problems, func(a, b Problem) int { return a.Since.Compare(b.Since) })
 	return o, nil
 }
 
@@ -135,11 +127,10 @@ func (h *Handler) memory(informers []gather.Informer) map[string]Memory {
 func (h *Handler) informerRow(i gather.Informer) InformerRow {
 	name := "informer " + i.Name
 	row := InformerRow{
-		Name: i.Name, Health: i.Health,
-		Events:  h.sampler.rates(name, "delivered"),
-		Objects: h.sampler.values(name, "objects"), Handlers: h.handlerRows(i),
+		Name: i.Name, Health: i.Health, Rate: h.sampler.rate(name, "delivered"),
+		Events: h.sampler.series(name, "delivered"), Objects: h.sampler.series(name, "objects"),
+		Handlers: h.handlerRows(i),
 	}
-	row.Rate = row.Events.Last()
 	for _, handler := range i.Health.Handlers {
 		row.Pending += handler.Pending
 	}
@@ -148,18 +139,10 @@ func (h *Handler) informerRow(i gather.Informer) InformerRow {
 
 func (h *Handler) controllerRow(c controller.Health) ControllerRow {
 	name := "controller " + c.Name
-	row := ControllerRow{
-		Health: c, Calls: h.sampler.rates(name, "calls"), Queue: h.sampler.values(name, "queued"),
-		Queued: c.Queued.Sum(),
+	return ControllerRow{
+		Health: c, Rate: h.sampler.rate(name, "calls"), Queued: c.Queued.Sum(),
+		Calls: h.sampler.series(name, "calls"), Queue: h.sampler.series(name, "queued"),
 	}
-	row.Rate = row.Calls.Last()
-	return row
-}
-
-func process() Process {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return Process{runtime.Version(), runtime.NumGoroutine(), m.HeapAlloc, m.Sys}
 }
 
 func text(err error) string {

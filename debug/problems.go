@@ -2,30 +2,11 @@ package debug
 
 import (
 	"fmt"
-	"maps"
-	"slices"
+	"strings"
 	"time"
 
-	"github.com/tidings-go/tidings"
-	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
-	"github.com/tidings-go/tidings/health"
-	"github.com/tidings-go/tidings/internal/see/gather"
-)
-
-const (
-	// quietFor is the time without an event or a bookmark after which a watch is not normal:
-	// servers send a bookmark about once a minute.
-	quietFor = 3 * time.Minute
-	// slowCall is a long time for a call of a handler, slowReconcile for one of a controller.
-	slowCall, slowReconcile = time.Second, time.Minute
-	// handlerBehind is the age of the oldest waiting notification from which a handler is a
-	// problem.
-	handlerBehind = 5 * time.Second
-	// parkedFor is a long time for a cache to show a write.
-	parkedFor = 5 * time.Second
-	// queuedFor is a long time for a key to wait for a worker.
-	queuedFor = time.Minute
+	"github.com/tidings-go/tidings/shard"
 )
 
 // Problem is a present problem.
@@ -37,118 +18,120 @@ type Problem struct {
 	What string `json:"what"`
 	// Since is the time at which it began, zero if that is not known.
 	Since time.Time `json:"since,omitzero"`
+	// Level says how urgent it is.
+	Level Level `json:"level"`
+	// Cause is the sentence that all problems with its cause have; "" if it is its own cause.
+	Cause string `json:"cause,omitempty"`
+	// Keys is the number of keys that it holds up.
+	Keys int `json:"keys,omitzero"`
+	// Help is the address of its heading in the documentation.
+	Help string `json:"help,omitempty"`
+	// Commands are texts to copy, such as the role that is missing.
+	Commands []Command `json:"commands,omitempty"`
+
+	informer, controller string   // the names of these, "" for others
+	waitsFor             []string // the informers that it waits for
 }
 
-func (h *Handler) informerProblems(i gather.Informer, now time.Time) (found []Problem) {
-	state, link := i.Health, informerLink(i.Name)
-	add := func(of string, since time.Time, format string, args ...any) {
-		found = append(found, Problem{of, link, fmt.Sprintf(format, args...), since})
-	}
-	switch {
-	case state.State.Failing() && len(state.Namespaces) == 0:
-		add(i.Name, state.FailingSince, "is %s: %v", state.State, state.LastError)
-	case state.State == tidings.StateStopped:
-		add(i.Name, state.Since, "has stopped")
-	case !state.Synced:
-		add(i.Name, state.Since, "is not synced: %s, %d objects so far", state.State, state.Listed)
-	case now.Sub(state.LastEvent) > quietFor:
-		add(i.Name, state.LastEvent, "has received nothing, not even a bookmark")
-	}
-	for _, namespace := range slices.Sorted(maps.Keys(state.Namespaces)) {
-		if w := state.Namespaces[namespace]; w.State.Failing() {
-			add(i.Name, w.FailingSince, "is %s in namespace %s: %v", w.State, namespace, w.LastError)
-		}
-	}
-	for _, handler := range state.Handlers {
-		of, behind := "handler "+handler.Name+" of "+i.Name, h.sampler.behind(i.Name, handler)
-		switch {
-		case behind > handlerBehind:
-			add(of, now.Add(-behind), "is behind: %d notifications wait", handler.Pending)
-		case handler.State == health.HandlerBehind || handler.State == health.HandlerStuck:
-			add(of, handler.RunningSince, "is %s: %d notifications wait", handler.State, handler.Pending)
-		case handler.Running != "" && now.Sub(handler.RunningSince) > slowCall:
-			add(of, handler.RunningSince, "has not returned from %s", handler.Running)
-		}
-	}
-	if state.Undecodable > 0 {
-		add(i.Name, time.Time{}, "%d objects cannot be decoded, as %v", state.Undecodable, state.LastDropped)
-	}
-	if state.IndexErrors+state.TransformErrors+state.Dropped > 0 {
-		add(i.Name, time.Time{}, "%d objects dropped, %d failed transforms, %d failed index functions",
-			state.Dropped, state.TransformErrors, state.IndexErrors)
-	}
-	return found
+// finder collects the problems of one thing. Fields of the pattern are in each of them.
+type finder struct {
+	pattern Problem
+	found   []Problem
 }
 
-func controllerProblems(c controller.Health, now time.Time) (found []Problem) {
-	add := func(since time.Time, format string, args ...any) {
-		found = append(found, Problem{"controller " + c.Name, controllerLink(c.Name),
-			fmt.Sprintf(format, args...), since})
-	}
-	switch {
-	case c.State == controller.StateWaiting || c.State == controller.StateStale:
-		add(time.Time{}, "is %s: it waits for %v", c.State, c.WaitingFor)
-	case c.Ended != "":
-		add(time.Time{}, "has ended: %s", c.Ended)
-	}
-	if c.State == controller.StateRunning && len(c.WaitingFor) > 0 {
-		add(time.Time{}, "makes no calls for some keys: it waits for %v", c.WaitingFor)
-	}
-	if c.Waiting.Duration > queuedFor {
-		add(now.Add(-c.Waiting.Duration), "%s has been queued for the longest time, of %s: %s", c.Oldest,
-			counted(c.Queued.Sum(), "key", "keys"), c.WaitingBecause)
-	}
-	if c.BackingOff > 0 {
-		add(c.LastErrorAt, "%s after an error; the last one, of %s: %s",
-			counted(c.BackingOff, "key waits", "keys wait"), c.LastErrorOf, c.LastError)
-	}
-	for _, p := range c.Parked {
-		if now.Sub(p.Since) > parkedFor {
-			add(p.Since, "%s is held back: %s", p.Key, heldBy(p))
-		}
-	}
-	for _, r := range c.Running {
-		if r.For.Duration > slowReconcile {
-			add(now.Add(-r.For.Duration), "has not returned from %s", r.Key)
-		}
-	}
-	for _, f := range c.Fights {
-		add(f.Since, "%s", fightText(f))
-	}
-	for _, l := range c.Looping {
-		add(l.Since, "%s", loopText(l))
-	}
-	for _, m := range c.Mappings {
-		add(m.At, "a function has failed for %s of %s: %s", m.Object, m.Informer, m.Error)
-	}
-	return found
+// add adds a problem, and returns it for its other fields until the next one is added.
+func (f *finder) add(level Level, topic string, since time.Time, format string, args ...any) *Problem {
+	p := f.pattern
+	p.Level, p.Since, p.What = level, since, fmt.Sprintf(format, args...)
+	p.Help = helpOf(topic)
+	f.found = append(f.found, p)
+	return &f.found[len(f.found)-1]
 }
 
-// heldBy describes the write that a key waits for.
-func heldBy(p controller.Parked) string {
-	text := fmt.Sprintf("%s does not show its write of %s", p.Informer, p.Object)
-	if p.Unknown {
-		text = fmt.Sprintf("its write of %s had no answer, and may still arrive", p.Object)
-	}
-	if p.Problem != "" {
-		text += "; the server cannot be asked: " + p.Problem
-	}
-	return text
+// problemsPage is the page of the documentation that has a heading for each problem.
+const problemsPage = "https://github.com/tidings-go/tidings/blob/main/docs/problems.md"
+
+// helpOf returns the address of a heading in the documentation.
+func helpOf(topic string) string {
+	return problemsPage + "#" + strings.ReplaceAll(strings.ToLower(topic), " ", "-")
 }
 
-func electionProblems(e election.Health) (found []Problem) {
-	add := func(format string, args ...any) {
-		found = append(found, Problem{"lease " + e.Lease, "./", fmt.Sprintf(format, args...), e.LastErrorAt})
-	}
+// mostLate is the time from which late slots are a problem.
+const mostLate = 10 * time.Minute
+
+func electionProblems(e election.Health) []Problem {
+	f := finder{pattern: Problem{Of: "lease " + e.Lease, Link: "./"}}
 	if e.Polling != nil {
-		add("is read now and then, as it cannot be watched: %v", e.Polling)
+		f.add(LevelWarning, topicPolling, e.LastErrorAt,
+			"is read now and then, as it cannot be watched: %v", e.Polling)
 	}
 	if e.State == election.Standby && e.Holder == "" {
 		what := "has no holder"
 		if e.LastError != nil {
 			what += ": " + e.LastError.Error()
 		}
-		add("%s", what)
+		f.add(LevelError, topicNoHolder, e.LastErrorAt, "%s", what).
+			Cause = string(failureOf(e.LastError))
 	}
-	return found
+	return f.found
 }
+
+func groupProblems(h shard.Health, now time.Time) []Problem {
+	f := finder{pattern: Problem{Of: "group " + h.Lease, Link: groupLink(h.Lease)}}
+	if h.State == shard.Stopped {
+		return nil
+	}
+	if h.Map != nil {
+		f.add(LevelError, topicMap, time.Time{}, "%v", h.Map).Cause = string(failureOf(h.Map))
+	}
+	if h.UncoveredFor > h.Tolerated {
+		for _, uncovered := range []struct{ what, names string }{
+			{"has slots or controllers that nobody owns", h.Nobody},
+			{"has slots or controllers whose owners are not ready", h.NotReady},
+		} {
+			if uncovered.names != "" {
+				f.add(LevelError, topicUncovered, now.Add(-h.UncoveredFor),
+					"%s: %s", uncovered.what, uncovered.names)
+			}
+		}
+	}
+	if h.LateFor > mostLate {
+		f.add(LevelWarning, topicLate, now.Add(-h.LateFor),
+			"is late for some slots or controllers, and nothing moves because of it: %s", h.Late)
+	}
+	if h.State == shard.Joining && h.LastError != nil {
+		f.add(LevelError, topicJoining, h.LastErrorAt, "cannot be joined: %v", h.LastError).
+			Cause = string(failureOf(h.LastError))
+	}
+	if h.Polling != nil {
+		f.add(LevelWarning, topicPolling, time.Time{},
+			"is read now and then, as its Leases cannot be watched: %v", h.Polling)
+	}
+	return f.found
+}
+
+// The topics are headings of docs/problems.md, and so are the failures.
+const (
+	topicFailing    = "An informer fails for another reason"
+	topicStopped    = "An informer has stopped"
+	topicListing    = "First lists run"
+	topicSilent     = "An informer receives nothing"
+	topicHandler    = "A handler is behind"
+	topicObjects    = "Objects are left out"
+	topicWaiting    = "A controller waits for its caches"
+	topicEnded      = "A controller has ended"
+	topicSkipped    = "A controller is skipped"
+	topicQueue      = "A queue does not move"
+	topicQueued     = "Keys wait in a queue"
+	topicBackingOff = "Keys wait after an error"
+	topicHeldBack   = "Keys are held back"
+	topicLongCall   = "A call does not return"
+	topicRewrites   = "Fights and loops"
+	topicMapping    = "A function has failed"
+	topicNoHolder   = "A Lease has no holder"
+	topicPolling    = "A Lease cannot be watched"
+	topicMap        = "The map of a group cannot be read"
+	topicUncovered  = "Slots are not covered"
+	topicLate       = "Slots are late"
+	topicJoining    = "A group cannot be joined"
+)

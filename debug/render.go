@@ -9,14 +9,19 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tidings-go/tidings/controller"
 )
 
 // functions are the functions of the pages' templates.
 var functions = template.FuncMap{
 	"ago": ago, "bytes": formatBytes, "spark": sparkline, "number": number, "int": formatInt,
-	"informer": informerLink, "controller": controllerLink, "group": groupLink, "key": keyLink, "changes": changesLink,
+	"informer": informerLink, "controller": controllerLink, "group": groupLink, "key": keyLink,
+	"changes":  changesLink,
 	"followed": isFollowed, "join": strings.Join, "short": short, "counted": counted,
-	"percent": percent, "coverText": coverText, "uncovered": isUncovered,
+	"percent": percent, "coverText": coverText, "uncovered": isUncovered, "causes": causesOf,
+	"clock": clock, "millis": millis, "utc": utc, "in": until, "breaks": breaks, "some": some,
+	"strip": strip, "more": moreReasons, "lower": strings.ToLower, "state": state,
 }
 
 // counted returns a number with a noun or a clause, in singular or plural.
@@ -27,6 +32,24 @@ func counted(n int, one, several string) string {
 	return formatInt(n) + " " + several
 }
 
+// breakable are the signs after which a reader would break a long name. The
+// sign of an escape, as in "&#34;", is none of them.
+var breakable = strings.NewReplacer("&#", "&#", "/", "/<wbr>", ".", ".<wbr>", ":", ":<wbr>",
+	"=", "=<wbr>", "@", "@<wbr>", ",", ",<wbr>", "_", "_<wbr>", "#", "#<wbr>")
+
+// breaks returns a text with the places where a narrow screen may break it.
+func breaks(text any) template.HTML {
+	escaped := template.HTMLEscapeString(fmt.Sprint(text))
+	return template.HTML(breakable.Replace(escaped)) //nolint:gosec // it is escaped
+}
+
+// clock returns a time of day, and utc a time with its date for machines.
+func clock(t time.Time) string { return t.UTC().Format("15:04:05") + " UTC" }
+
+func millis(t time.Time) string { return t.UTC().Format("15:04:05.000") }
+
+func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
 func now() time.Time { return time.Now() }
 
 // ago returns the time since t; "" if t is zero, and 0 if t is in the future, as by the clock of a
@@ -36,6 +59,27 @@ func ago(t time.Time) string {
 		return ""
 	}
 	return short(max(0, time.Since(t)))
+}
+
+// until returns the time until t; "" if t is zero, and "now" if it has passed.
+func until(t time.Time) string {
+	switch left := time.Until(t); {
+	case t.IsZero():
+		return ""
+	case left <= 0:
+		return "now"
+	default:
+		return "in " + short(left)
+	}
+}
+
+// moreReasons returns the number of reasons of a call after the first one.
+func moreReasons(c any) int {
+	if of, ok := c.(KeyCall); ok {
+		c = of.Call
+	}
+	call := c.(controller.Call)
+	return max(0, len(call.Reasons)-1) + call.MoreReasons
 }
 
 // short returns a duration with two units at most.
@@ -80,6 +124,14 @@ func formatInt(n any) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return digits
+}
+
+// some returns a number, and "" for 0.
+func some(n any) string {
+	if text := formatInt(n); text != "0" {
+		return text
+	}
+	return ""
 }
 
 func informerLink(name string) string   { return "informer?name=" + url.QueryEscape(name) }

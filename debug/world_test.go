@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -149,7 +150,11 @@ func (w *world) pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// get returns a page.
+// aids are the parts of a page for narrow screens, and explanations, which tests of its content leave
+// out.
+var aids = regexp.MustCompile(`<wbr>|<div>|</div>| data-label="[^"]*"|<abbr title="[^"]*">|</abbr>`)
+
+// get returns a page without aids.
 func (w *world) get(path string) string {
 	w.Helper()
 	answer := httptest.NewRecorder()
@@ -157,7 +162,7 @@ func (w *world) get(path string) string {
 	if answer.Code != http.StatusOK {
 		w.Fatalf("%s: %d %s", path, answer.Code, answer.Body)
 	}
-	return answer.Body.String()
+	return aids.ReplaceAllString(answer.Body.String(), "")
 }
 
 func request(path string) *http.Request {

@@ -38,7 +38,7 @@ func TestPages(t *testing.T) {
 // examine reports the problems of a page, in two widths, light and dark.
 func (b *tab) examine(name string) {
 	b.Helper()
-	for _, width := range []int64{400, 1600} {
+	for _, width := range []int64{390, 1280} {
 		for _, scheme := range []string{"light", "dark"} {
 			features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
 			var wrong []string

@@ -249,7 +249,7 @@ func TestGroupPageWhenAMemberIsLost(t *testing.T) {
 	})
 	f.sees("that is a problem", func(v groupView) bool {
 		return v.Uncovered == orphans && len(v.Problems) == 1 &&
-			strings.HasPrefix(v.Problems[0], "group ops/rollout has slots or controllers whose owners are not ready: ")
+			strings.HasPrefix(v.Problems[0], "Error group ops/rollout has slots or controllers whose owners are not ready: ")
 	})
 	f.examine("group-uncovered")
 	f.gate <- token

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,6 +46,9 @@ func chromium(t *testing.T) string {
 	return ""
 }
 
+// silent is the refusal of a server that does not answer.
+const silent = -1
+
 // tab is a tab of a browser, with the pages of a program whose informers have some problems.
 type tab struct {
 	*testing.T
@@ -52,6 +56,10 @@ type tab struct {
 	server  *apisim.Server
 	factory *tidings.Factory
 	url     string
+
+	// refusal is the status of all answers, and silent that of none; 0 answers as ever. Then the errors
+	// of the console are no problems.
+	refusal atomic.Int64
 
 	mu       sync.Mutex // guards problems
 	problems []string   // errors of the console, and requests to elsewhere
@@ -104,7 +112,7 @@ func (b *tab) listen(event any) {
 			problem = "request to " + event.Request.URL
 		}
 	}
-	if problem != "" {
+	if problem != "" && b.refusal.Load() == 0 {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.problems = append(b.problems, problem)
@@ -189,7 +197,16 @@ func (b *tab) serve(o debug.Options, sources ...any) {
 	b.fatal(err)
 	mux := http.NewServeMux()
 	mux.Handle("/debug/tidings/", http.StripPrefix("/debug/tidings", pages))
-	server := &http.Server{Handler: mux}
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch status := b.refusal.Load(); status {
+		case 0:
+			mux.ServeHTTP(w, r)
+		case silent:
+			<-r.Context().Done()
+		default:
+			http.Error(w, "refused", int(status))
+		}
+	})}
 	b.url = "http://" + listener.Addr().String() + "/debug/tidings/"
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()

@@ -24,6 +24,23 @@
   const root = document.documentElement;
   if (root.scrollWidth > root.clientWidth) wrong.push(`it is ${root.scrollWidth} pixels wide, of ${root.clientWidth}`);
 
+  // Nothing is cut off, except what scrolls by itself.
+  for (const e of all("main *, header *")) {
+    if (e.closest("svg, pre, thead, caption.hidden, option, input, .plot") || getComputedStyle(e).display === "inline") continue;
+    const style = getComputedStyle(e);
+    if (e.scrollWidth > e.clientWidth + 1 && e.clientWidth > 0 && style.overflowX !== "visible" && innerWidth < 768) {
+      wrong.push(`it is ${e.scrollWidth} pixels wide, of ${e.clientWidth}: ${shown(e)}`);
+    }
+    const at = e.getBoundingClientRect();
+    if (innerWidth < 768 && at.right > innerWidth + 1) wrong.push(`it ends at ${at.right}, of ${innerWidth}: ${shown(e)}`);
+  }
+  // On a narrow screen, a cell has its label.
+  if (innerWidth < 768) {
+    for (const e of all("tbody td:not([colspan])")) {
+      if (!e.dataset.label) wrong.push(`no label: ${shown(e)}`);
+    }
+  }
+
   // Contrast, as WCAG 2.2 (1.4.3) computes it.
   const channels = (color) => color.match(/[\d.]+/g).map(Number);
   const luminance = ([r, g, b]) => {

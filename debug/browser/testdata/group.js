@@ -9,7 +9,7 @@
     uncovered: count(".grid .uncovered"),
     nobody: count(".grid .nobody"),
     text: document.querySelector("dl")?.textContent ?? "",
-    problems: [...rows("Problems")].map((row) => cells(row).join(" ")),
+    problems: [...document.querySelectorAll(".problems li")].map((item) => item.textContent.trim()),
     odd: rows("Slots that move, or are not covered, or late").length,
   };
   for (const row of rows("Members")) {

@@ -43,6 +43,8 @@ type Controller struct {
 	Guard  *guard.Health // of its manager; nil without one
 	// Calls returns the last calls for a key, "" for all.
 	Calls func(key string) []controller.Call
+	// Waits says why keys wait: up to 100 of each state, or one key.
+	Waits func(key string) []controller.Wait
 }
 
 // Group is the health of a group of shards.
@@ -63,11 +65,28 @@ func (f *Figures) controller(c Controller) {
 	f.Controllers = append(f.Controllers, c)
 }
 
+// manager is what is read of a *controller.Manager.
+type manager interface {
+	Health() controller.ManagerHealth
+	Calls(name, key string) []controller.Call
+}
+
 // manager adds the controllers, the guard and the election of a manager.
-func (f *Figures) manager(h controller.ManagerHealth, calls func(name, key string) []controller.Call) {
+func (f *Figures) manager(of manager) {
+	h := of.Health()
+	waits := func(string, string) []controller.Wait { return nil }
+	if of, ok := of.(interface {
+		Waits(name, key string) []controller.Wait
+	}); ok {
+		waits = of.Waits
+	}
 	for _, c := range h.Controllers {
 		name := c.Name
-		f.controller(Controller{c, h.Guard, func(key string) []controller.Call { return calls(name, key) }})
+		f.controller(Controller{
+			Health: c, Guard: h.Guard,
+			Calls: func(key string) []controller.Call { return of.Calls(name, key) },
+			Waits: func(key string) []controller.Wait { return waits(name, key) },
+		})
 	}
 	if h.Guard != nil {
 		f.Guards = append(f.Guards, *h.Guard)

@@ -112,13 +112,12 @@ func readerOf(of any) func(*Sources, *Figures) {
 		return func(s *Sources, f *Figures) { s.factory(f, of) }
 	case interface{ Health() health.Informer }:
 		return func(s *Sources, f *Figures) { s.alone(f, of.Health(), of) }
-	case interface {
-		Health() controller.ManagerHealth
-		Calls(name, key string) []controller.Call
-	}:
-		return func(_ *Sources, f *Figures) { f.manager(of.Health(), of.Calls) }
+	case manager:
+		return func(_ *Sources, f *Figures) { f.manager(of) }
 	case interface{ Health() controller.Health }:
-		return func(_ *Sources, f *Figures) { f.controller(Controller{of.Health(), nil, callsOf(of)}) }
+		return func(_ *Sources, f *Figures) {
+			f.controller(Controller{Health: of.Health(), Calls: callsOf(of), Waits: waitsOf(of)})
+		}
 	case interface{ Health() guard.Health }:
 		return func(_ *Sources, f *Figures) { f.Guards = append(f.Guards, of.Health()) }
 	case interface{ Health() election.Health }:
@@ -174,4 +173,14 @@ func callsOf(of any) func(key string) []controller.Call {
 		return of.Calls
 	}
 	return func(string) []controller.Call { return nil }
+}
+
+// waitsOf returns the method of a controller that says why keys wait.
+func waitsOf(of any) func(key string) []controller.Wait {
+	if of, ok := of.(interface {
+		Waits(key string) []controller.Wait
+	}); ok {
+		return of.Waits
+	}
+	return func(string) []controller.Wait { return nil }
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -20,6 +22,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/debug"
+	"github.com/tidings-go/tidings/metrics"
 )
 
 // anyPort is an address with a free port, which only this machine reaches.
@@ -184,19 +187,25 @@ func cannotServePages(address string, err error) error {
 		"address with --page, such as %s", address, err, anyPort), err)
 }
 
-// servePages serves pages of sources at the address of the flag --page, until stop is
-// called.
+// servePages serves pages of sources at the address of the flag --page, and their metrics at
+// /metrics, until stop is called.
 func servePages(address string, o debug.Options, sources ...any) (url string, stop func(), err error) {
+	collector, registry := metrics.New(metrics.Options{}), prometheus.NewRegistry()
 	pages := debug.New(o)
-	if err := pages.Add(sources...); err != nil {
+	err = errors.Join(pages.Add(sources...), collector.Add(sources...), registry.Register(collector))
+	if err != nil {
+		pages.Close()
 		return "", nil, err
 	}
+	mux := http.NewServeMux()
+	mux.Handle("/", pages)
+	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		pages.Close()
 		return "", nil, cannotServePages(address, err)
 	}
-	server := &http.Server{Handler: pages, ReadHeaderTimeout: stopTimeout}
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: stopTimeout}
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

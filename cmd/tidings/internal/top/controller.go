@@ -31,6 +31,70 @@ func (s *sheet) controller(f *debug.ControllerFigures) {
 	}
 	s.rewrites(fightsHeading, h.Fights)
 	s.rewrites(loopsHeading, h.Looping)
+	if len(f.Waits) > 0 {
+		s.waits(f)
+	} else {
+		s.held(h)
+	}
+	if len(f.Failures) > 0 {
+		s.heading("Failed calls by their errors")
+	}
+	for _, g := range f.Failures {
+		s.wrap(line{text: fmt.Sprintf("%s of %s%s: %s", view.Counted(g.Calls, "call", "calls"),
+			view.Counted(g.Keys, "key", "keys"), s.ago(", the last ", g.Last), g.Error), bad: true}, 2)
+	}
+	if len(f.LastFailed) > 0 {
+		s.heading("Last calls that failed")
+		s.calls(f.LastFailed)
+	}
+	s.heading("Last calls")
+	s.calls(f.LastCalls)
+	s.writes(f)
+}
+
+// waits adds the keys that wait, by state.
+func (s *sheet) waits(f *debug.ControllerFigures) {
+	state := controller.WaitState("")
+	for _, w := range f.Waits {
+		if w.State != state {
+			state = w.State
+			s.heading("%s", waitHeadings[state])
+		}
+		s.wait(w.Key, keyLink(w.Key), w)
+	}
+}
+
+// waitHeadings are the headings of keys that wait.
+var waitHeadings = map[controller.WaitState]string{
+	controller.WaitQueued: "Queued", controller.WaitBackingOff: "Waiting after an error",
+	controller.WaitHeldBack: "Held back", controller.WaitRunning: "Running",
+	controller.WaitRequeued: "Requeued",
+}
+
+// wait adds the reason why a key waits, and until when.
+func (s *sheet) wait(of, link string, w controller.Wait) {
+	text := fmt.Sprintf("%s for %s: %s", of, s.since(w.Since), w.Because)
+	if w.Band != "" {
+		text += ", band " + w.Band
+	}
+	if w.Ahead > 0 {
+		text += ", " + view.Counted(w.Ahead, "key of its flow is", "keys of its flow are") + " before it"
+	}
+	if w.Attempt > 1 {
+		text += fmt.Sprintf(", attempt %d", w.Attempt)
+	}
+	if !w.Next.IsZero() {
+		text += ", next in " + view.Short(max(0, w.Next.Sub(s.now)))
+	}
+	s.link(link, "%s", text)
+	if w.LastError != "" {
+		s.wrap(line{text: "error: " + w.LastError, link: link, bad: true}, 4)
+	}
+}
+
+// held adds the keys that are held back, and those that run, of a program that does not say why keys
+// wait.
+func (s *sheet) held(h controller.Health) {
 	if len(h.Parked) > 0 {
 		s.heading("Held back: %d", h.ParkedKeys)
 	}
@@ -52,13 +116,6 @@ func (s *sheet) controller(f *debug.ControllerFigures) {
 	for _, r := range h.Running {
 		s.link(keyLink(r.Key), "%s for %s", r.Key, view.Short(r.For.Duration))
 	}
-	if len(f.LastFailed) > 0 {
-		s.heading("Last calls that failed")
-		s.calls(f.LastFailed)
-	}
-	s.heading("Last calls")
-	s.calls(f.LastCalls)
-	s.writes(f)
 }
 
 // writes adds the lag of the writes of a controller, and the figures of the guard of its manager.

@@ -184,6 +184,9 @@ func (s *sheet) watch(namespace string, w health.Watch) {
 
 func (s *sheet) key(f *debug.KeyFigures) {
 	s.heading("Key %s", f.Key)
+	for _, w := range f.Waits {
+		s.wait("controller "+w.Controller, controllerLink(w.Controller), w.Wait)
+	}
 	for _, c := range f.Controllers {
 		s.link(controllerLink(c.Name), "controller %s: %s%s", c.Name, c.What, s.ago(", ", c.Since))
 	}

@@ -45,13 +45,30 @@ func (f figures) problems() table {
 			{name: "SINCE", number: true}, {name: "OF", grows: true}, {name: "PROBLEM", grows: true},
 		},
 	}
-	for _, p := range f.Problems {
+	for _, c := range f.causes() {
+		first := c.Problems[0]
+		of, what := first.Of, first.What
+		if !c.IsOne() {
+			of, what = c.Concerns(), c.What
+		}
 		t.rows = append(t.rows, row{
-			id: p.Of + " " + p.What, cells: []cell{since(p.Since, f.At), text(p.Of), text(p.What)},
-			link: strings.TrimPrefix(p.Link, "./"), bad: true,
+			id: of + " " + what, cells: []cell{since(c.Since, f.At), text(of), text(what)},
+			link: strings.TrimPrefix(first.Link, "./"), bad: c.Level == debug.LevelError || c.Level == "",
 		})
 	}
 	return t
+}
+
+// causes returns the causes of the problems. A program of before names none: each problem is one.
+func (f figures) causes() []debug.Cause {
+	if len(f.Causes) > 0 {
+		return f.Causes
+	}
+	var all []debug.Cause
+	for _, p := range f.Problems {
+		all = append(all, debug.Cause{Since: p.Since, Level: p.Level, Problems: []debug.Problem{p}})
+	}
+	return all
 }
 
 // hasProblem reports whether one of the problems is of the subject of.

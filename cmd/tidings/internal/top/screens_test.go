@@ -18,6 +18,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/debug"
 )
 
@@ -260,5 +261,46 @@ func TestColours(t *testing.T) {
 	m.palette.Colours = true
 	if coloured := m.draw(); !strings.Contains(coloured, "\x1b[31m") || ansi.Strip(coloured) != shown(t, 80, 24).draw() {
 		t.Errorf("with colours:\n%s", coloured)
+	}
+}
+
+// TestProblemsOfOneCauseAreOneRow has an outage, and a key that waits.
+func TestProblemsOfOneCauseAreOneRow(t *testing.T) {
+	f := figures{debug.Overview{At: time.Now()}}
+	for _, of := range []string{"a", "b"} {
+		f.Problems = append(f.Problems, debug.Problem{Of: of, Level: debug.LevelError, What: "is Backoff"})
+	}
+	wait := debug.Problem{Of: "controller c", Level: debug.LevelWaiting, What: "has a key that waits"}
+	f.Causes = []debug.Cause{
+		{What: "The API server does not answer", Level: debug.LevelError, Informers: 2, Problems: f.Problems},
+		{Level: debug.LevelWaiting, Problems: []debug.Problem{wait}},
+	}
+	f.Problems = append(f.Problems, wait)
+	rows := f.problems().rows
+	if len(rows) != 2 || rows[0].cells[1].text != "2 informers" || !rows[0].bad ||
+		rows[0].cells[2].text != "The API server does not answer" || rows[1].cells[1].text != "controller c" || rows[1].bad {
+		t.Errorf("the rows are %+v", rows)
+	}
+}
+
+// TestWaitsAreShown: why keys wait, and until when, in the details of a controller and of a key.
+func TestWaitsAreShown(t *testing.T) {
+	now := time.Now()
+	w := controller.Wait{
+		Key: "a/b", State: controller.WaitBackingOff, Because: "its last call has failed", Since: now.Add(-time.Minute),
+		Attempt: 7, LastError: "no quota", Next: now.Add(time.Hour),
+	}
+	for page, want := range map[any]string{
+		&debug.ControllerFigures{Waits: []controller.Wait{w}}: "a/b for 1m0s: its last call has failed, attempt 7, next in 1h",
+		&debug.KeyFigures{Waits: []debug.KeyWait{{Controller: "c", Wait: w}}}: "controller c for 1m0s: its last call has failed, " +
+			"attempt 7, next in 1h",
+	} {
+		var got strings.Builder
+		for _, l := range detailsOf(page, now, 200) {
+			got.WriteString(l.text + "\n")
+		}
+		if !strings.Contains(got.String(), want) || !strings.Contains(got.String(), "error: no quota") {
+			t.Errorf("no %q in\n%s", want, got.String())
+		}
 	}
 }

@@ -1,0 +1,86 @@
+package controller_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/tidings-go/tidings/controller"
+)
+
+// TestC04_WhyAKeyWaits has one worker: a key that runs, one that is queued, one that has failed, and
+// one that has asked for a call.
+func TestC04_WhyAKeyWaits(t *testing.T) {
+	inWorld(t, func(w *world) {
+		for _, name := range []string{"again", "fails"} {
+			create(w, configMap("a", name))
+		}
+		gate := make(chan struct{})
+		c := newController(w, options{FirstDelay: time.Hour}, func(_ context.Context, r request) (controller.Result, error) {
+			switch r.Name() {
+			case "again":
+				return controller.Result{RequeueAfter: time.Hour}, nil
+			case "fails":
+				return controller.Result{}, errors.New("not yet")
+			case "runs":
+				<-gate
+			}
+			return controller.Result{}, nil
+		})
+		if got := c.Waits(""); got != nil {
+			t.Errorf("before the run: %+v", got)
+		}
+		stop := start(w, c)
+		time.Sleep(time.Second)
+		synctest.Wait()
+		create(w, configMap("a", "runs"))
+		time.Sleep(time.Second)
+		create(w, configMap("a", "queued"))
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		now := time.Now()
+		found := map[string]controller.Wait{}
+		for _, wait := range c.Waits("") {
+			found[wait.Key] = wait
+		}
+		if len(found) != 3 {
+			t.Errorf("keys that wait: %+v", found)
+		}
+		for _, test := range []struct {
+			key, because string
+			state        controller.WaitState
+			attempt      int
+			hasNext      bool
+		}{
+			{"a/runs", "a call runs", controller.WaitRunning, 1, false},
+			{"a/queued", "the only worker runs a call", controller.WaitQueued, 1, false},
+			{"a/fails", "its last call has failed", controller.WaitBackingOff, 2, true},
+			{"a/again", "its last call has asked for another one", controller.WaitRequeued, 1, true},
+		} {
+			one := c.Waits(test.key)
+			if len(one) != 1 {
+				t.Fatalf("%s: %+v", test.key, one)
+			}
+			got := one[0]
+			if got.State != test.state || got.Because != test.because || got.Attempt != test.attempt ||
+				(got.Next.Sub(now) > 10*time.Minute) != test.hasNext || !got.Since.Before(now) {
+				t.Errorf("%s: %+v", test.key, got)
+			}
+			if listed, ok := found[test.key]; ok && listed != got {
+				t.Errorf("%+v in the list, %+v alone", listed, got)
+			}
+		}
+		if fails, queued := found["a/fails"], found["a/queued"]; fails.LastError != "not yet" ||
+			queued.Band != "changes" || queued.Flow != "a" {
+			t.Errorf("%+v, %+v", fails, queued)
+		}
+		close(gate)
+		synctest.Wait()
+		if got := c.Waits("a/queued"); len(got) > 0 {
+			t.Errorf("it does not wait any more: %+v", got)
+		}
+		stop()
+	})
+}

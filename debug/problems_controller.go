@@ -1,0 +1,111 @@
+package debug
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/tidings-go/tidings/controller"
+)
+
+const (
+	// slowReconcile is a long time for a call of a controller, stuckReconcile one that does not end.
+	slowReconcile, stuckReconcile = time.Minute, 10 * time.Minute
+	// parkedFor is a long time for a cache to show a write.
+	parkedFor = 5 * time.Second
+	// queuedFor is the time from which a key that waits for a worker is a problem, and longQueued
+	// the time from which its turn does not come by itself.
+	queuedFor, longQueued = 10 * time.Second, time.Minute
+)
+
+func controllerProblems(c controller.Health, now time.Time) []Problem {
+	f := finder{pattern: Problem{
+		Of: "controller " + c.Name, Link: controllerLink(c.Name), controller: c.Name,
+	}}
+	switch {
+	case c.State == controller.StateWaiting || c.State == controller.StateStale:
+		level := levelIf(c.State == controller.StateStale, LevelError, LevelWaiting)
+		p := f.add(level, topicWaiting, time.Time{}, "is %s: it waits for %v", c.State, c.WaitingFor)
+		p.waitsFor, p.Keys = c.WaitingFor, c.Queued.Sum()
+	case c.Ended != "":
+		f.add(LevelError, topicEnded, time.Time{}, "has ended: %s", c.Ended).
+			Cause = string(failureOfText(c.Ended))
+	}
+	if c.State == controller.StateRunning {
+		if len(c.WaitingFor) > 0 {
+			f.add(LevelWarning, topicWaiting, time.Time{},
+				"makes no calls for some keys: it waits for %v", c.WaitingFor).waitsFor = c.WaitingFor
+		}
+		f.queue(c, now)
+	}
+	if c.BackingOff > 0 {
+		p := f.add(LevelWarning, topicBackingOff, c.LastErrorAt,
+			"%s after an error; the last one, of %s: %s", counted(c.BackingOff, "key waits", "keys wait"), c.LastErrorOf, c.LastError)
+		p.Keys, p.Cause = c.BackingOff, string(failureOfText(c.LastError))
+	}
+	f.parked(c, now)
+	for _, r := range c.Running {
+		if long := r.For.Duration; long > slowReconcile {
+			f.add(levelIf(long > stuckReconcile, LevelError, LevelWarning), topicLongCall, now.Add(-long),
+				"has not returned from %s", r.Key).Keys = 1
+		}
+	}
+	for _, r := range c.Fights {
+		f.add(LevelWarning, topicRewrites, r.Since, "%s", fightText(r))
+	}
+	for _, l := range c.Looping {
+		f.add(LevelWarning, topicRewrites, l.Since, "%s", loopText(l))
+	}
+	for _, m := range c.Mappings {
+		f.add(LevelWarning, topicMapping, m.At, "a function has failed for %s of %s: %s",
+			m.Object, m.Informer, m.Error)
+	}
+	return f.found
+}
+
+// queue adds the problem of a queue that does not move, or of keys that wait in it.
+func (f *finder) queue(c controller.Health, now time.Time) {
+	queued := c.Queued.Sum()
+	switch hung, waiting := c.HungFor.Duration, c.Waiting.Duration; {
+	case hung > queuedFor && queued > 0:
+		f.add(levelIf(hung > longQueued, LevelError, LevelWarning), topicQueue, now.Add(-hung),
+			"has a queue that does not move: %s, and %s", counted(queued, "key waits", "keys wait"),
+			c.WaitingBecause).Keys = queued
+	case waiting > queuedFor:
+		f.add(levelIf(waiting > longQueued, LevelWarning, LevelWaiting), topicQueued, now.Add(-waiting),
+			"%s has been queued for the longest time, of %s: %s", c.Oldest,
+			counted(queued, "key", "keys"), c.WaitingBecause).Keys = queued
+	}
+}
+
+// parked adds the problems of keys that are held back, with one cause for each informer.
+func (f *finder) parked(c controller.Health, now time.Time) {
+	var last *Problem
+	for _, p := range c.Parked {
+		if now.Sub(p.Since) <= parkedFor {
+			continue
+		}
+		level := levelIf(p.Problem != "" || now.Sub(p.Since) > longQueued, LevelWarning, LevelWaiting)
+		last = f.add(level, topicHeldBack, p.Since, "%s is held back: %s", p.Key, heldBy(p))
+		last.Keys, last.waitsFor = 1, []string{p.Informer}
+		last.Cause = string(failureOfText(p.Problem))
+		if last.Cause == "" {
+			last.Cause = fmt.Sprintf("%s does not show writes yet", p.Informer)
+		}
+	}
+	if more := c.ParkedKeys - len(c.Parked); last != nil && more > 0 {
+		last.What += fmt.Sprintf("; and %s", counted(more, "more key is", "more keys are")+" held back")
+		last.Keys += more
+	}
+}
+
+// heldBy describes the write that a key waits for.
+func heldBy(p controller.Parked) string {
+	text := fmt.Sprintf("%s does not show its write of %s", p.Informer, p.Object)
+	if p.Unknown {
+		text = fmt.Sprintf("its write of %s had no answer, and may still arrive", p.Object)
+	}
+	if p.Problem != "" {
+		text += "; the server cannot be asked: " + p.Problem
+	}
+	return text
+}
