@@ -173,6 +173,7 @@ var packages = map[string]string{
 	"tracing":        module + "/tracing",
 	"fmt":            "fmt",
 	"http":           "net/http",
+	"informers":      module + "/clientgo/informers",
 	"json":           "encoding/json",
 	"labels":         "k8s.io/apimachinery/pkg/labels",
 	"log":            "log",
@@ -215,64 +216,24 @@ var names = []string{
 	"collector *metrics.Collector",
 }
 
-// TestDocsCode compiles the Go code of README.md and docs. A block that begins with
-// a package clause is a program; it is run when a block of its output follows, or when it
-// has tests. Any other block is a fragment: the body of a function that knows names and packages.
+// TestDocsCode compiles the Go code of README.md and docs. A block that begins with a package clause
+// is a program, or belongs to the program of its page before it: see [programsOf]. Any other block is
+// a fragment: the body of a function that knows names and packages.
 func TestDocsCode(t *testing.T) {
 	enterRoot(t)
-	var programs, fragments []block
-	for _, b := range blocks(t) {
-		switch {
-		case b.language != "go":
+	all := blocks(t)
+	var fragments []block
+	for _, b := range all {
+		if b.language != "go" {
 			continue
-		case strings.HasPrefix(b.text, "package "):
-			programs = append(programs, b)
-		default:
+		}
+		if !strings.HasPrefix(b.text, "package ") {
 			fragments = append(fragments, b)
 		}
 		checkFormat(t, b)
 	}
-	t.Run("programs", func(t *testing.T) { checkPrograms(t, programs) })
+	t.Run("programs", func(t *testing.T) { checkPrograms(t, all) })
 	t.Run("fragments", func(t *testing.T) { checkFragments(t, fragments) })
-}
-
-// checkPrograms vets, tests and runs the programs as packages of one module, which requires this
-// one as the module of a user does. Programs with tests are files of one package, so that one
-// binary is linked: linking takes longer than the rest.
-func checkPrograms(t *testing.T, programs []block) {
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	required := strings.Replace(readFile(t, "go.mod"), "module "+module+"\n", "module programs\n", 1)
-	sums := readFile(t, "go.sum")
-	t.Chdir(t.TempDir())
-	writeFile(t, "go.mod", fmt.Sprintf("%s\nrequire %[2]s v0.0.0\n\nreplace %[2]s => %[3]q\n", required, module, root))
-	writeFile(t, "go.sum", sums)
-	for i, b := range programs {
-		dir, name := fmt.Sprintf("program%d", i), "main.go"
-		if strings.Contains(b.text, "*testing.T") {
-			dir, name = "tests", fmt.Sprintf("program%d_test.go", i)
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		writeFile(t, filepath.Join(dir, name), fmt.Sprintf("//line %s:%d\n%s", b.page, b.line, b.text))
-		if b.output == "" {
-			continue
-		}
-		out, err := exec.CommandContext(t.Context(), "go", "run", "./"+dir).CombinedOutput()
-		if err != nil {
-			t.Errorf("%v\n%s", err, out)
-		} else if string(out) != b.output {
-			t.Errorf("%s:%d: the program prints\n%s\nand the page says\n%s", b.page, b.line, out, b.output)
-		}
-	}
-	for _, arguments := range [][]string{{"vet", "./..."}, {"test", "-vet=off", "./tests"}} {
-		if out, err := exec.CommandContext(t.Context(), "go", arguments...).CombinedOutput(); err != nil {
-			t.Errorf("go %s: %v\n%s", strings.Join(arguments, " "), err, out)
-		}
-	}
 }
 
 // checkFormat asks that gofmt has nothing to change in a block of Go.
