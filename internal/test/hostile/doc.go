@@ -19,7 +19,7 @@
 // # How to run it
 //
 //	go test ./internal/test/hostile
-//	go test ./internal/test/hostile -run TestHostileServers -v -hostile.table   # the table of docs/security.md
+//	go test ./internal/test/hostile -run TestHostileServers -v -hostile.table   # the table of docs/reports/security.md
 //
 // # Concurrency properties
 //

@@ -31,7 +31,7 @@ import (
 	"github.com/tidings-go/tidings/tidingstest"
 )
 
-var printTable = flag.Bool("hostile.table", false, "print the table of docs/security.md")
+var printTable = flag.Bool("hostile.table", false, "print the table of docs/reports/security.md")
 
 const (
 	// objects is the number of objects of the server.

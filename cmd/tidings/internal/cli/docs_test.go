@@ -55,8 +55,9 @@ func fenced(text, language string) []string {
 // documentation.
 func TestExamplesAreCommandLines(t *testing.T) {
 	texts := map[string]string{
-		"docs/command.md": strings.Join(fenced(manual(t), "sh"), ""),
-		"README.md":       strings.Join(fenced(page(t, "README.md"), "sh"), ""),
+		"docs/command.md":  strings.Join(fenced(manual(t), "sh"), ""),
+		"docs/tutorial.md": strings.Join(fenced(page(t, "docs/tutorial.md"), "sh"), ""),
+		"README.md":        strings.Join(fenced(page(t, "README.md"), "sh"), ""),
 	}
 	root := newRoot(Streams{})
 	texts[root.CommandPath()] = root.Example
