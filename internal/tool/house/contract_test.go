@@ -69,7 +69,7 @@ var (
 // and a test that carries its number.
 func TestShardsContract(t *testing.T) {
 	enterRoot(t)
-	checkContract(t, "docs/guides/scale.md", "S", 7, shardRow, shardTest)
+	checkContract(t, "ARCHITECTURE.md", "S", 7, shardRow, shardTest)
 }
 
 // TestViewsContract does so for the properties of views.

@@ -84,7 +84,7 @@ func TestDocsIndex(t *testing.T) {
 	}
 }
 
-// TestDocsDependencies asks that docs/dependencies.md has a line for each direct
+// TestDocsDependencies asks that DEPENDENCIES.md has a line for each direct
 // requirement of go.mod, and for no other module.
 func TestDocsDependencies(t *testing.T) {
 	enterRoot(t)
@@ -103,17 +103,17 @@ func TestDocsDependencies(t *testing.T) {
 			required = append(required, r.Path)
 		}
 	}
-	for _, match := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(readFile(t, "docs/dependencies.md"), -1) {
+	for _, match := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(readFile(t, "DEPENDENCIES.md"), -1) {
 		justified = append(justified, match[1])
 	}
 	for _, name := range required {
 		if !slices.Contains(justified, name) {
-			t.Errorf("docs/dependencies.md does not say why %s is required", name)
+			t.Errorf("DEPENDENCIES.md does not say why %s is required", name)
 		}
 	}
 	for _, name := range justified {
 		if !slices.Contains(required, name) {
-			t.Errorf("docs/dependencies.md has a line for %s, which go.mod does not require directly", name)
+			t.Errorf("DEPENDENCIES.md has a line for %s, which go.mod does not require directly", name)
 		}
 	}
 }
@@ -153,49 +153,51 @@ func blocks(t *testing.T) []block {
 
 // packages are the packages that a fragment of code may use without an import.
 var packages = map[string]string{
-	"cache":          module + "/clientgo/cache",
-	"clientgoscheme": "k8s.io/client-go/kubernetes/scheme",
-	"shopv1":         module + "/examples/clientgo/customtype/apis/shop/v1",
-	"appsv1":         "k8s.io/api/apps/v1",
-	"apierrors":      "k8s.io/apimachinery/pkg/api/errors",
-	"apiserver":      module + "/apiserver",
-	"apisim":         module + "/apisim",
-	"kubernetes":     "k8s.io/client-go/kubernetes",
-	"runtime":        "k8s.io/apimachinery/pkg/runtime",
-	"tidingstest":    module + "/tidingstest",
-	"context":        "context",
-	"controller":     module + "/controller",
-	"corev1":         "k8s.io/api/core/v1",
-	"debug":          module + "/debug",
-	"errors":         "errors",
-	"flight":         module + "/flight",
-	"trace":          "go.opentelemetry.io/otel/trace",
-	"tracing":        module + "/tracing",
-	"fmt":            "fmt",
-	"http":           "net/http",
-	"informers":      module + "/clientgo/informers",
-	"json":           "encoding/json",
-	"labels":         "k8s.io/apimachinery/pkg/labels",
-	"log":            "log",
-	"klog":           "k8s.io/klog/v2",
-	"logr":           "github.com/go-logr/logr",
-	"metrics":        module + "/metrics",
-	"metav1":         "k8s.io/apimachinery/pkg/apis/meta/v1",
-	"objects":        module + "/controller/objects",
-	"prometheus":     "github.com/prometheus/client_golang/prometheus",
-	"promhttp":       "github.com/prometheus/client_golang/prometheus/promhttp",
-	"recorder":       module + "/controller/recorder",
-	"reflector":      module + "/internal/engine/reflector",
-	"rest":           "k8s.io/client-go/rest",
-	"schema":         "k8s.io/apimachinery/pkg/runtime/schema",
-	"slog":           "log/slog",
-	"shard":          module + "/shard",
-	"source":         module + "/source",
-	"synctest":       "testing/synctest",
-	"testing":        "testing",
-	"tidings":        module,
-	"time":           "time",
-	"unstructured":   "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
+	"cache":           module + "/clientgo/cache",
+	"clientgoscheme":  "k8s.io/client-go/kubernetes/scheme",
+	"shopv1":          module + "/examples/clientgo/customtype/apis/shop/v1",
+	"appsv1":          "k8s.io/api/apps/v1",
+	"apierrors":       "k8s.io/apimachinery/pkg/api/errors",
+	"apiserver":       module + "/apiserver",
+	"apisim":          module + "/apisim",
+	"kubernetes":      "k8s.io/client-go/kubernetes",
+	"runtime":         "k8s.io/apimachinery/pkg/runtime",
+	"tidingstest":     module + "/tidingstest",
+	"context":         "context",
+	"controller":      module + "/controller",
+	"corev1":          "k8s.io/api/core/v1",
+	"debug":           module + "/debug",
+	"dynamic":         "k8s.io/client-go/dynamic",
+	"dynamicinformer": module + "/clientgo/dynamicinformer",
+	"errors":          "errors",
+	"flight":          module + "/flight",
+	"trace":           "go.opentelemetry.io/otel/trace",
+	"tracing":         module + "/tracing",
+	"fmt":             "fmt",
+	"http":            "net/http",
+	"informers":       module + "/clientgo/informers",
+	"json":            "encoding/json",
+	"labels":          "k8s.io/apimachinery/pkg/labels",
+	"log":             "log",
+	"klog":            "k8s.io/klog/v2",
+	"logr":            "github.com/go-logr/logr",
+	"metrics":         module + "/metrics",
+	"metav1":          "k8s.io/apimachinery/pkg/apis/meta/v1",
+	"objects":         module + "/controller/objects",
+	"prometheus":      "github.com/prometheus/client_golang/prometheus",
+	"promhttp":        "github.com/prometheus/client_golang/prometheus/promhttp",
+	"recorder":        module + "/controller/recorder",
+	"reflector":       module + "/internal/engine/reflector",
+	"rest":            "k8s.io/client-go/rest",
+	"schema":          "k8s.io/apimachinery/pkg/runtime/schema",
+	"slog":            "log/slog",
+	"shard":           module + "/shard",
+	"source":          module + "/source",
+	"synctest":        "testing/synctest",
+	"testing":         "testing",
+	"tidings":         module,
+	"time":            "time",
+	"unstructured":    "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
 }
 
 // names are the variables that a fragment of code may use without a declaration.
@@ -205,6 +207,7 @@ var names = []string{
 	"check func(error)",
 	"t *testing.T",
 	"server *apisim.Server",
+	"dynamicClient dynamic.Interface",
 	"config *rest.Config",
 	"factory *tidings.Factory",
 	"deployments *tidings.Informer[*appsv1.Deployment]",
