@@ -24,7 +24,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// program is a package of the docs: a block with a package clause, and the blocks that belong to it.
+// program is a package of the docs: a block with a package clause, and those that belong to it.
 type program struct {
 	name   string // of its directory
 	blocks []block
@@ -78,7 +78,8 @@ func checkPrograms(t *testing.T, all []block) {
 	required := strings.Replace(readFile(t, "go.mod"), "module "+module+"\n", "module programs\n", 1)
 	sums := readFile(t, "go.sum")
 	t.Chdir(t.TempDir())
-	writeFile(t, "go.mod", fmt.Sprintf("%s\nrequire %[2]s v0.0.0\n\nreplace %[2]s => %[3]q\n", required, module, root))
+	writeFile(t, "go.mod", fmt.Sprintf("%s\nrequire %[2]s v0.0.0\n\nreplace %[2]s => %[3]q\n",
+		required, module, root))
 	writeFile(t, "go.sum", sums)
 	var definitions []string
 	for _, b := range all {
@@ -98,7 +99,8 @@ func checkPrograms(t *testing.T, all []block) {
 		for i, b := range p.blocks {
 			text := strings.Replace(b.text, "package main\n", "package "+p.name+"\n", 1)
 			text = mainFunction.ReplaceAllString(text, "func Main() {")
-			writeFile(t, filepath.Join(p.name, fmt.Sprintf("file%d.go", i)), fmt.Sprintf("//line %s:%d\n%s", b.page, b.line, text))
+			writeFile(t, filepath.Join(p.name, fmt.Sprintf("file%d.go", i)),
+				fmt.Sprintf("//line %s:%d\n%s", b.page, b.line, text))
 		}
 	}
 	if err := os.Mkdir("driver", 0o700); err != nil {
@@ -153,7 +155,7 @@ func TestMain(m *testing.M) {
 ` + tests.String()
 }
 
-// command returns the command that runs the program. A program that listens takes the flag -listen.
+// command returns the command that runs the program. If it listens, it takes the flag -listen.
 func (p *program) command(ctx context.Context, variables ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "./driver.test")
 	if strings.Contains(p.blocks[0].text, `flag.String("listen"`) {
@@ -172,12 +174,13 @@ func (p *program) checkOutput(t *testing.T) {
 	if err != nil {
 		t.Errorf("%s:%d: %v\n%s", b.page, b.line, err, out)
 	} else if printed != b.output {
-		t.Errorf("%s:%d: the program prints\n%s\nand the page says\n%s", b.page, b.line, printed, b.output)
+		t.Errorf("%s:%d: the program prints\n%s\nand the page says\n%s", b.page, b.line, printed,
+			b.output)
 	}
 }
 
-// serveUntilSIGTERM runs the program on a server of its own, with a Deployment and a Pod. When it has
-// read from the server and has printed something, it has to end in good order.
+// serveUntilSIGTERM runs the program on a server of its own, with a Deployment and a Pod. When it
+// has read from the server and has printed something, it has to end in good order.
 func (p *program) serveUntilSIGTERM(t *testing.T, definitions []string) {
 	t.Helper()
 	b := p.blocks[0]
@@ -190,7 +193,9 @@ func (p *program) serveUntilSIGTERM(t *testing.T, definitions []string) {
 		t.Fatal(err)
 	}
 	meta := metav1.ObjectMeta{Namespace: "default", Name: "web"}
-	for _, object := range []runtime.Object{&appsv1.Deployment{ObjectMeta: meta}, &corev1.Pod{ObjectMeta: meta}} {
+	for _, object := range []runtime.Object{
+		&appsv1.Deployment{ObjectMeta: meta}, &corev1.Pod{ObjectMeta: meta},
+	} {
 		if _, err := server.Create(t.Context(), object); err != nil {
 			t.Fatal(err)
 		}
@@ -206,7 +211,8 @@ func (p *program) serveUntilSIGTERM(t *testing.T, definitions []string) {
 	}
 	kubeconfig := p.name + ".kubeconfig"
 	writeFile(t, kubeconfig, "apiVersion: v1\nkind: Config\ncurrent-context: c\n"+
-		"contexts: [{name: c, context: {cluster: c}}]\nclusters: [{name: c, cluster: {server: \""+url+"\"}}]\n")
+		"contexts: [{name: c, context: {cluster: c}}]\n"+
+		"clusters: [{name: c, cluster: {server: \""+url+"\"}}]\n")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	c := p.command(ctx, "KUBECONFIG="+kubeconfig)
@@ -239,6 +245,7 @@ func (p *program) serveUntilSIGTERM(t *testing.T, definitions []string) {
 	err = c.Wait()
 	out.Close() //nolint:errcheck // a pipe's Close returns nil
 	if took := time.Since(signalled); err != nil || took > 20*time.Second {
-		t.Errorf("%s:%d: after SIGTERM the program ended in %v: %v\n%s", b.page, b.line, took, err, <-text)
+		t.Errorf("%s:%d: after SIGTERM the program ended in %v: %v\n%s", b.page, b.line, took, err,
+			<-text)
 	}
 }
