@@ -71,7 +71,7 @@
 //
 // # Scope
 //
-// docs/apisim.md has the table. Validation against schemas, admission, kubelets and garbage
+// README.md has the table. Validation against schemas, admission, kubelets and garbage
 // collection are out of scope for good: use a real API server for them. There is no defaulting, and
 // there are no controllers.
 //

@@ -10,10 +10,10 @@ import (
 	"github.com/tidings-go/tidings/apisim/protocoltest"
 )
 
-// TestDocsNameTestsThatExist checks that each line of the table in docs/apisim.md with "done" names
-// a test, and that the tests are those of this package or of protocoltest.
+// TestDocsNameTestsThatExist checks that each line of the table in README.md with "done" names a
+// test, and that the tests are those of this package or of protocoltest.
 func TestDocsNameTestsThatExist(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join("..", "docs", "apisim.md"))
+	page, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}

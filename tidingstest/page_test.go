@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the table of the suite into docs/reliability.md")
+var update = flag.Bool("update", false, "write the table of the suite into docs/reports/reliability.md")
 
 const (
-	page  = "../docs/reliability.md"
+	page  = "../docs/reports/reliability.md"
 	first = "| property | test | kinds of informer | servers |\n| --- | --- | --- | --- |\n"
 	// mutations is the property without a test in the suite.
 	mutations = "| P17 | `TestP17_…` of package `contract`, not of the suite | typed, dynamic, metadata | `apisim` |\n"

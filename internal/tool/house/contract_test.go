@@ -69,7 +69,7 @@ var (
 // and a test that carries its number.
 func TestShardsContract(t *testing.T) {
 	enterRoot(t)
-	checkContract(t, "docs/guides/scale.md", "S", 7, shardRow, shardTest)
+	checkContract(t, "ARCHITECTURE.md", "S", 7, shardRow, shardTest)
 }
 
 // TestViewsContract does so for the properties of views.
@@ -114,9 +114,10 @@ func TestControllersContract(t *testing.T) {
 	found := numbersOfTests(t, controllerTest)
 	page := "docs/controllers.md"
 	text := readFile(t, page)
-	rows := controllerRow.FindAllStringSubmatch(text, -1)
+	const places = "ARCHITECTURE.md"
+	rows := controllerRow.FindAllStringSubmatch(readFile(t, places), -1)
 	if len(rows) != 14 {
-		t.Errorf("%s has %d rows of properties, want 14", page, len(rows))
+		t.Errorf("%s has %d rows of properties, want 14", places, len(rows))
 	}
 	for _, row := range rows {
 		if !found[fmt.Sprintf("%02s", row[1])] {
@@ -125,7 +126,7 @@ func TestControllersContract(t *testing.T) {
 		if !strings.Contains(text, "\n## C"+row[1]+" "+strings.TrimSpace(row[2])+"\n") {
 			t.Errorf("%s has no section C%s %s", page, row[1], row[2])
 		}
-		checkPlaces(t, page, "C"+row[1], row[3])
+		checkPlaces(t, places, "C"+row[1], row[3])
 	}
 }
 

@@ -8,6 +8,8 @@
 //	                       in the code and their tests
 //	docs_test.go           links, the Go code in README.md and docs, the index of
 //	                       docs, and the reasons for dependencies
+//	programs_test.go       the programs in README.md and docs: their tests and outputs, and that
+//	                       they read a server and end at SIGTERM
 //	tests_test.go          the tests that comments, pages and the Makefile name
 //	licences_test.go       the licences of dependencies
 //

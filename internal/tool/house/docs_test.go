@@ -24,6 +24,7 @@ func pages(t *testing.T) []string {
 
 var (
 	fence   = regexp.MustCompile("(?ms)^```(\\w*)\\n(.*?)^```$")
+	span    = regexp.MustCompile("`[^`\n]*`")
 	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
@@ -32,7 +33,7 @@ var (
 func TestDocsLinks(t *testing.T) {
 	enterRoot(t)
 	for _, page := range pages(t) {
-		text := fence.ReplaceAllString(readFile(t, page), "")
+		text := span.ReplaceAllString(fence.ReplaceAllString(readFile(t, page), ""), "")
 		for _, match := range link.FindAllStringSubmatch(text, -1) {
 			target, anchor, _ := strings.Cut(match[1], "#")
 			if strings.Contains(target, "://") || strings.HasPrefix(target, "mailto:") {
@@ -83,7 +84,7 @@ func TestDocsIndex(t *testing.T) {
 	}
 }
 
-// TestDocsDependencies asks that docs/dependencies.md has a line for each direct
+// TestDocsDependencies asks that DEPENDENCIES.md has a line for each direct
 // requirement of go.mod, and for no other module.
 func TestDocsDependencies(t *testing.T) {
 	enterRoot(t)
@@ -102,17 +103,17 @@ func TestDocsDependencies(t *testing.T) {
 			required = append(required, r.Path)
 		}
 	}
-	for _, match := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(readFile(t, "docs/dependencies.md"), -1) {
+	for _, match := range regexp.MustCompile("(?m)^\\| `([^`]+)` \\|").FindAllStringSubmatch(readFile(t, "DEPENDENCIES.md"), -1) {
 		justified = append(justified, match[1])
 	}
 	for _, name := range required {
 		if !slices.Contains(justified, name) {
-			t.Errorf("docs/dependencies.md does not say why %s is required", name)
+			t.Errorf("DEPENDENCIES.md does not say why %s is required", name)
 		}
 	}
 	for _, name := range justified {
 		if !slices.Contains(required, name) {
-			t.Errorf("docs/dependencies.md has a line for %s, which go.mod does not require directly", name)
+			t.Errorf("DEPENDENCIES.md has a line for %s, which go.mod does not require directly", name)
 		}
 	}
 }
@@ -152,48 +153,51 @@ func blocks(t *testing.T) []block {
 
 // packages are the packages that a fragment of code may use without an import.
 var packages = map[string]string{
-	"cache":          module + "/clientgo/cache",
-	"clientgoscheme": "k8s.io/client-go/kubernetes/scheme",
-	"shopv1":         module + "/examples/clientgo/customtype/apis/shop/v1",
-	"appsv1":         "k8s.io/api/apps/v1",
-	"apierrors":      "k8s.io/apimachinery/pkg/api/errors",
-	"apiserver":      module + "/apiserver",
-	"apisim":         module + "/apisim",
-	"kubernetes":     "k8s.io/client-go/kubernetes",
-	"runtime":        "k8s.io/apimachinery/pkg/runtime",
-	"tidingstest":    module + "/tidingstest",
-	"context":        "context",
-	"controller":     module + "/controller",
-	"corev1":         "k8s.io/api/core/v1",
-	"debug":          module + "/debug",
-	"errors":         "errors",
-	"flight":         module + "/flight",
-	"trace":          "go.opentelemetry.io/otel/trace",
-	"tracing":        module + "/tracing",
-	"fmt":            "fmt",
-	"http":           "net/http",
-	"json":           "encoding/json",
-	"labels":         "k8s.io/apimachinery/pkg/labels",
-	"log":            "log",
-	"klog":           "k8s.io/klog/v2",
-	"logr":           "github.com/go-logr/logr",
-	"metrics":        module + "/metrics",
-	"metav1":         "k8s.io/apimachinery/pkg/apis/meta/v1",
-	"objects":        module + "/controller/objects",
-	"prometheus":     "github.com/prometheus/client_golang/prometheus",
-	"promhttp":       "github.com/prometheus/client_golang/prometheus/promhttp",
-	"recorder":       module + "/controller/recorder",
-	"reflector":      module + "/internal/engine/reflector",
-	"rest":           "k8s.io/client-go/rest",
-	"schema":         "k8s.io/apimachinery/pkg/runtime/schema",
-	"slog":           "log/slog",
-	"shard":          module + "/shard",
-	"source":         module + "/source",
-	"synctest":       "testing/synctest",
-	"testing":        "testing",
-	"tidings":        module,
-	"time":           "time",
-	"unstructured":   "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
+	"cache":           module + "/clientgo/cache",
+	"clientgoscheme":  "k8s.io/client-go/kubernetes/scheme",
+	"shopv1":          module + "/examples/clientgo/customtype/apis/shop/v1",
+	"appsv1":          "k8s.io/api/apps/v1",
+	"apierrors":       "k8s.io/apimachinery/pkg/api/errors",
+	"apiserver":       module + "/apiserver",
+	"apisim":          module + "/apisim",
+	"kubernetes":      "k8s.io/client-go/kubernetes",
+	"runtime":         "k8s.io/apimachinery/pkg/runtime",
+	"tidingstest":     module + "/tidingstest",
+	"context":         "context",
+	"controller":      module + "/controller",
+	"corev1":          "k8s.io/api/core/v1",
+	"debug":           module + "/debug",
+	"dynamic":         "k8s.io/client-go/dynamic",
+	"dynamicinformer": module + "/clientgo/dynamicinformer",
+	"errors":          "errors",
+	"flight":          module + "/flight",
+	"trace":           "go.opentelemetry.io/otel/trace",
+	"tracing":         module + "/tracing",
+	"fmt":             "fmt",
+	"http":            "net/http",
+	"informers":       module + "/clientgo/informers",
+	"json":            "encoding/json",
+	"labels":          "k8s.io/apimachinery/pkg/labels",
+	"log":             "log",
+	"klog":            "k8s.io/klog/v2",
+	"logr":            "github.com/go-logr/logr",
+	"metrics":         module + "/metrics",
+	"metav1":          "k8s.io/apimachinery/pkg/apis/meta/v1",
+	"objects":         module + "/controller/objects",
+	"prometheus":      "github.com/prometheus/client_golang/prometheus",
+	"promhttp":        "github.com/prometheus/client_golang/prometheus/promhttp",
+	"recorder":        module + "/controller/recorder",
+	"reflector":       module + "/internal/engine/reflector",
+	"rest":            "k8s.io/client-go/rest",
+	"schema":          "k8s.io/apimachinery/pkg/runtime/schema",
+	"slog":            "log/slog",
+	"shard":           module + "/shard",
+	"source":          module + "/source",
+	"synctest":        "testing/synctest",
+	"testing":         "testing",
+	"tidings":         module,
+	"time":            "time",
+	"unstructured":    "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured",
 }
 
 // names are the variables that a fragment of code may use without a declaration.
@@ -202,10 +206,13 @@ var names = []string{
 	"client kubernetes.Interface",
 	"check func(error)",
 	"t *testing.T",
+	"server *apisim.Server",
+	"dynamicClient dynamic.Interface",
 	"config *rest.Config",
 	"factory *tidings.Factory",
 	"deployments *tidings.Informer[*appsv1.Deployment]",
 	"pods *tidings.Informer[*corev1.Pod]",
+	"podInformer cache.SharedIndexInformer",
 	"reg *tidings.Registration",
 	"logger *slog.Logger",
 	"manager *controller.Manager",
@@ -214,64 +221,24 @@ var names = []string{
 	"collector *metrics.Collector",
 }
 
-// TestDocsCode compiles the Go code of README.md and docs. A block that begins with
-// a package clause is a program; it is run when a block of its output follows, or when it
-// has tests. Any other block is a fragment: the body of a function that knows names and packages.
+// TestDocsCode compiles the Go code of README.md and docs. A block that begins with a package clause
+// is a program, or belongs to the program of its page before it: see [programsOf]. Any other block is
+// a fragment: the body of a function that knows names and packages.
 func TestDocsCode(t *testing.T) {
 	enterRoot(t)
-	var programs, fragments []block
-	for _, b := range blocks(t) {
-		switch {
-		case b.language != "go":
+	all := blocks(t)
+	var fragments []block
+	for _, b := range all {
+		if b.language != "go" {
 			continue
-		case strings.HasPrefix(b.text, "package "):
-			programs = append(programs, b)
-		default:
+		}
+		if !strings.HasPrefix(b.text, "package ") {
 			fragments = append(fragments, b)
 		}
 		checkFormat(t, b)
 	}
-	t.Run("programs", func(t *testing.T) { checkPrograms(t, programs) })
+	t.Run("programs", func(t *testing.T) { checkPrograms(t, all) })
 	t.Run("fragments", func(t *testing.T) { checkFragments(t, fragments) })
-}
-
-// checkPrograms vets, tests and runs the programs as packages of one module, which requires this
-// one as the module of a user does. Programs with tests are files of one package, so that one
-// binary is linked: linking takes longer than the rest.
-func checkPrograms(t *testing.T, programs []block) {
-	root, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	required := strings.Replace(readFile(t, "go.mod"), "module "+module+"\n", "module programs\n", 1)
-	sums := readFile(t, "go.sum")
-	t.Chdir(t.TempDir())
-	writeFile(t, "go.mod", fmt.Sprintf("%s\nrequire %[2]s v0.0.0\n\nreplace %[2]s => %[3]q\n", required, module, root))
-	writeFile(t, "go.sum", sums)
-	for i, b := range programs {
-		dir, name := fmt.Sprintf("program%d", i), "main.go"
-		if strings.Contains(b.text, "*testing.T") {
-			dir, name = "tests", fmt.Sprintf("program%d_test.go", i)
-		}
-		if err := os.MkdirAll(dir, 0o700); err != nil {
-			t.Fatal(err)
-		}
-		writeFile(t, filepath.Join(dir, name), fmt.Sprintf("//line %s:%d\n%s", b.page, b.line, b.text))
-		if b.output == "" {
-			continue
-		}
-		out, err := exec.CommandContext(t.Context(), "go", "run", "./"+dir).CombinedOutput()
-		if err != nil {
-			t.Errorf("%v\n%s", err, out)
-		} else if string(out) != b.output {
-			t.Errorf("%s:%d: the program prints\n%s\nand the page says\n%s", b.page, b.line, out, b.output)
-		}
-	}
-	for _, arguments := range [][]string{{"vet", "./..."}, {"test", "-vet=off", "./tests"}} {
-		if out, err := exec.CommandContext(t.Context(), "go", arguments...).CombinedOutput(); err != nil {
-			t.Errorf("go %s: %v\n%s", strings.Join(arguments, " "), err, out)
-		}
-	}
 }
 
 // checkFormat asks that gofmt has nothing to change in a block of Go.

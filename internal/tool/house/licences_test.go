@@ -61,12 +61,12 @@ func modules(t *testing.T, arguments ...string) map[string]string {
 	return found
 }
 
-// TestLicences asks that docs/dependencies.md has the licence of every module that is
+// TestLicences asks that DEPENDENCIES.md has the licence of every module that is
 // compiled into a package or a test of this one, and that it is one of those above.
 func TestLicences(t *testing.T) {
 	enterRoot(t)
 	listed := map[string]string{}
-	_, table, _ := strings.Cut(readFile(t, "docs/dependencies.md"), "## Licences")
+	_, table, _ := strings.Cut(readFile(t, "DEPENDENCIES.md"), "## Licences")
 	for _, row := range regexp.MustCompile(`(?m)^\| ([^|]+) \| ([^|]+) \|$`).FindAllStringSubmatch(table, -1) {
 		for name := range strings.SplitSeq(row[2], ", ") {
 			listed[strings.Trim(name, "`")] = row[1]
@@ -83,13 +83,13 @@ func TestLicences(t *testing.T) {
 		case strings.Contains(has, "(tests)") && inProgram:
 			t.Errorf("%s is %s, and programs contain it", name, has)
 		case listed[name] != has:
-			t.Errorf("docs/dependencies.md, Licences: %s is listed under %q and has %q",
+			t.Errorf("DEPENDENCIES.md, Licences: %s is listed under %q and has %q",
 				name, listed[name], has)
 		}
 	}
 	for name := range listed {
 		if _, needed := all[name]; !needed && strings.Contains(name, "/") {
-			t.Errorf("docs/dependencies.md, Licences: no package or test needs %s", name)
+			t.Errorf("DEPENDENCIES.md, Licences: no package or test needs %s", name)
 		}
 	}
 }

@@ -29,6 +29,17 @@ func page(t *testing.T, name string) string {
 	return string(text)
 }
 
+// manual returns the pages of the command: docs/command.md, which has what all commands share, and
+// those of docs/command.
+func manual(t *testing.T) string {
+	t.Helper()
+	var text strings.Builder
+	for _, name := range []string{"", "/serve", "/top", "/watch"} {
+		text.WriteString(page(t, "docs/command"+name+".md") + "\n")
+	}
+	return text.String()
+}
+
 // fenced returns the code blocks of a language.
 func fenced(text, language string) []string {
 	var blocks []string
@@ -44,8 +55,9 @@ func fenced(text, language string) []string {
 // documentation.
 func TestExamplesAreCommandLines(t *testing.T) {
 	texts := map[string]string{
-		"docs/command.md": strings.Join(fenced(page(t, "docs/command.md"), "sh"), ""),
-		"README.md":       strings.Join(fenced(page(t, "README.md"), "sh"), ""),
+		"docs/command.md":  strings.Join(fenced(manual(t), "sh"), ""),
+		"docs/tutorial.md": strings.Join(fenced(page(t, "docs/tutorial.md"), "sh"), ""),
+		"README.md":        strings.Join(fenced(page(t, "README.md"), "sh"), ""),
 	}
 	root := newRoot(Streams{})
 	texts[root.CommandPath()] = root.Example
@@ -75,11 +87,16 @@ func TestExamplesAreCommandLines(t *testing.T) {
 	}
 }
 
-// TestDocsNameEveryFlag compares the flags in each command's section of docs/command.md with those
-// of the command.
+// TestDocsNameEveryFlag compares the flags in each command's section of the manual with those of
+// the command. Those of the introduction are of all commands, and those of "Which cluster" of all
+// commands that read a cluster.
 func TestDocsNameEveryFlag(t *testing.T) {
-	text := page(t, "docs/command.md")
-	intro, _, _ := strings.Cut(text, "\n## ")
+	text := manual(t)
+	intro, rest, _ := strings.Cut(text, "\n## ")
+	cluster, _, found := strings.Cut(rest, "\n## ")
+	if !strings.HasPrefix(cluster, "Which cluster\n") || !found {
+		t.Fatal("the manual does not begin with the flags that choose a cluster")
+	}
 	known := map[string]bool{}
 	for _, c := range newRoot(Streams{}).Commands() {
 		if c.Hidden {
@@ -91,6 +108,9 @@ func TestDocsNameEveryFlag(t *testing.T) {
 			continue
 		}
 		section, _, _ = strings.Cut(section, "\n## ")
+		if strings.Contains(section, "#which-cluster)") {
+			section += cluster
+		}
 		named := flagsIn(intro + section)
 		c.InitDefaultHelpFlag()
 		check := func(f *pflag.Flag) {
@@ -119,13 +139,13 @@ func flagsIn(text string) []string {
 	return names
 }
 
-// TestDocsScript runs the script of docs/command.md with the real command, twice in one place.
+// TestDocsScript runs the script of docs/command/serve.md with the real command, twice in one place.
 func TestDocsScript(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Fatalf("the script needs bash: %v", err)
 	}
-	_, section, ok := strings.Cut(page(t, "docs/command.md"), "\n### With a command\n")
+	_, section, ok := strings.Cut(page(t, "docs/command/serve.md"), "\n### With a command\n")
 	files, scripts := fenced(section, "yaml"), fenced(section, "sh")
 	if !ok || len(files) == 0 || len(scripts) == 0 {
 		t.Fatal("the page has no script")
