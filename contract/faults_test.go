@@ -55,13 +55,19 @@ func faultRows() []faultRow {
 		faultsOfParts(), faultsThatHarm())
 }
 
-// TestFaults runs the tests of the rows that have one of their own.
+// TestFaults runs the tests of the rows that have one of their own, but for TestFaultsThatHarm.
 func TestFaults(t *testing.T) {
+	runFaults(t, slices.DeleteFunc(faultRows(), func(row faultRow) bool {
+		return row.test == nil || row.dropIns
+	}))
+}
+
+// TestFaultsThatHarm runs the rows of ten minutes, with the drop-ins too.
+func TestFaultsThatHarm(t *testing.T) { runFaults(t, faultsThatHarm()) }
+
+func runFaults(t *testing.T, rows []faultRow) {
 	costs := costTable{}
-	for _, row := range faultRows() {
-		if row.test == nil {
-			continue
-		}
+	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 				if row.kinds != nil && !slices.Contains(row.kinds, kind) {
