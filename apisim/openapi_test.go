@@ -9,9 +9,9 @@ import (
 	"k8s.io/client-go/openapi3"
 )
 
-// TestOpenAPIHasADocumentPerVersion: what the documents say of each type is tested with the code of
-// kubectl, in the module kubectl.
-func TestOpenAPIHasADocumentPerVersion(t *testing.T) {
+// TestOpenAPISaysThatTheServerValidates looks at the documents of versions. The module kubectl looks
+// for the parameter of every type with the code of kubectl.
+func TestOpenAPISaysThatTheServerValidates(t *testing.T) {
 	inBubble(t, Options{}, func(b *bench) {
 		b.define()
 		client, err := discovery.NewDiscoveryClientForConfig(config(b.server, ""))
@@ -23,6 +23,8 @@ func TestOpenAPIHasADocumentPerVersion(t *testing.T) {
 		b.ask("",
 			ask{"GET /openapi/v3/apis/apps/v1", "", 200, "/apis/apps/v1/namespaces/{namespace}/deployments/{name}"},
 			ask{"GET /openapi/v3/api/v1", "", 200, `"/api/v1/nodes/{name}"`},
+			ask{"GET /openapi/v3/api/v1", "", 200, `"name":"fieldValidation"`},
+			ask{"GET /openapi/v3/apis/example.com/v1", "", 200, `"name":"fieldValidation"`},
 			ask{"GET /openapi/v3/apis/apps/v9", "", 404, ""},
 			ask{"GET /openapi/v2", "", 404, ""},
 			ask{"POST /openapi/v3", "", 404, ""},

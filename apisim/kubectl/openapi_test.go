@@ -10,9 +10,9 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// TestOpenAPISaysThatTheServerValidates looks for the parameter fieldValidation of every type, as
+// TestEveryTypeIsValidatedByTheServer looks for the parameter fieldValidation of every type, as
 // kubectl does before it leaves the validation to the server.
-func TestOpenAPISaysThatTheServerValidates(t *testing.T) {
+func TestEveryTypeIsValidatedByTheServer(t *testing.T) {
 	server := startServer(t)
 	client, err := discovery.NewDiscoveryClientForConfig(server.Config())
 	if err != nil {

@@ -97,7 +97,7 @@ func check(ctx context.Context, dir, version string, modules, tested []string) e
 	if _, err := o.run(ctx, "get", wanted...); err != nil {
 		return err
 	}
-	all, err := o.run(ctx, "list", "./...")
+	all, err := o.run(ctx, "list", "-e", "./...") // the build says what is missing
 	if err != nil {
 		return err
 	}
@@ -114,13 +114,14 @@ func check(ctx context.Context, dir, version string, modules, tested []string) e
 	return err
 }
 
-// run runs a go command on the module. The error has what the command said.
+// run runs a go command on the module and returns its output. The error has what the command said.
 func (o overlay) run(ctx context.Context, command string, args ...string) (string, error) {
+	var out, failure strings.Builder
 	c := exec.CommandContext(ctx, "go", append([]string{command, "-modfile=" + o.file}, args...)...)
-	c.Dir, c.Env = o.dir, append(os.Environ(), "GOFLAGS=-mod=mod")
-	out, err := c.CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go %s: %w\n%s", command, err, out)
+	c.Dir, c.Stdout, c.Stderr = o.dir, &out, &failure
+	c.Env = append(os.Environ(), "GOFLAGS=", "GOWORK=off")
+	if err := c.Run(); err != nil {
+		return "", fmt.Errorf("go %s: %w\n%s%s", command, err, out.String(), failure.String())
 	}
-	return string(out), nil
+	return out.String(), nil
 }
