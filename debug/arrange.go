@@ -63,6 +63,9 @@ type Pager struct {
 	Earlier, Further string
 }
 
+// First is the number of the first element of the page, from 1 on.
+func (p Pager) First() int { return p.From + 1 }
+
 // pagerOf returns the part of a list of count elements that the parameter from asks for.
 func pagerOf(r *http.Request, count, each int) Pager {
 	from, _ := strconv.Atoi(r.FormValue("from")) //nolint:errcheck // 0 is the first page

@@ -44,7 +44,11 @@ func (h *Handler) controllerPage(r *http.Request, all *gather.Figures) (any, err
 			f := ControllerFigures{ControllerRow: h.controllerRow(c)}
 			f.Problems = sorted(controllerProblems(c, now()))
 			f.Guard = of.Guard
-			f.History = h.historyOf(r, controllerGraphs(c.Name), "lease ")
+			marks := []string{"lease "}
+			for _, i := range c.Informers {
+				marks = append(marks, "informer "+i.Name)
+			}
+			f.History = h.historyOf(r, controllerGraphs(c.Name), marks...)
 			for _, r := range append(slices.Clip(c.Fights), c.Looping...) {
 				f.WithoutManagers = f.WithoutManagers || r.Manager == ""
 			}

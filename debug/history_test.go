@@ -206,3 +206,20 @@ func TestGraphs(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestRatesBeforeTheSecondSample are those of the history.
+func TestRatesBeforeTheSecondSample(t *testing.T) {
+	s := newSampler(t.Context(), nil)
+	for _, n := range []float64{5, 5, 85} {
+		s.add(time.Now(), map[string]sample{"controller a": {"calls": n}}, false, true)
+	}
+	if got := s.rate("controller a", "calls"); got != 8 {
+		t.Errorf("the rate is %v, want 8", got)
+	}
+	for _, n := range []float64{85, 88} {
+		s.add(time.Now(), map[string]sample{"controller a": {"calls": n}}, true, false)
+	}
+	if got := s.rate("controller a", "calls"); got != 3 {
+		t.Errorf("the rate is %v, want 3", got)
+	}
+}

@@ -46,7 +46,8 @@ type InformerRow struct {
 	// have one name.
 	Name   string          `json:"name"`
 	Health health.Informer `json:"health"`
-	// Rate is the number of notifications that its handlers received in the last second.
+	// Rate is the number of notifications a second that its handlers have received: in the last
+	// second, or in ten seconds if nobody has looked before.
 	Rate float64 `json:"rate"`
 	// Events, which are notifications a second, and Objects are series of the last hour.
 	Events  Series `json:"-"`
@@ -66,7 +67,7 @@ type Memory = footprint.Memory
 // ControllerRow is a controller of an overview.
 type ControllerRow struct {
 	Health controller.Health `json:"health"`
-	// Rate is the number of calls in the last second.
+	// Rate is the number of calls a second, over the same time.
 	Rate   float64 `json:"rate"`
 	Calls  Series  `json:"-"`
 	Queue  Series  `json:"-"`

@@ -161,12 +161,16 @@ func (s *sampler) behind(informer string, h health.Handler) time.Duration {
 	return max(time.Duration(seconds)*samplePeriod, s.history.behind(of, h))
 }
 
-// rate returns the growth of a counter in the last second.
+// rate returns the growth of a counter in the last second, or for each of the ten seconds before the
+// last point of the history, if nobody has looked before.
 func (s *sampler) rate(name, counter string) float64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept := s.kept[name]
 	if len(kept) < 2 {
+		if last := s.history.of(name, counter, add); len(last) > 0 {
+			return last[len(last)-1]
+		}
 		return 0
 	}
 	return max(0, kept[len(kept)-1][counter]-kept[len(kept)-2][counter])

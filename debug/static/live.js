@@ -6,6 +6,7 @@ const staleBar = document.getElementById("stale");
 const age = (since) => `${Math.round((Date.now() - since) / 1000)} s`;
 const timeOfFigures = () => document.querySelector("#figures time").textContent;
 const showStale = (text, isGrey) => {
+  document.title = (isGrey ? "(no answer) " : "") + document.title.replace(/^\(no answer\) /, "");
   document.body.classList.toggle("stale", isGrey);
   staleBar.hidden = !text;
   if (staleBar.textContent !== text) staleBar.textContent = text;
@@ -70,7 +71,6 @@ if (main) {
       failed = true;
     }
     isAsking = false;
-    document.title = (failed ? "(no answer) " : "") + document.title.replace(/^\(no answer\) /, "");
     say();
   };
   setInterval(refresh, refreshPeriod);
