@@ -267,7 +267,7 @@ var (
 		"internal/test/simulation": {tests: []string{"*"}, dropIn: true},
 		"internal/test/seeds":      {},
 		"internal/tool/mutants":    {rooms: []string{"internal/tool/gen"}},
-		"internal/tool/house":      {},
+		"internal/tool/house":      {tests: []string{"apisim", "k8s.io/api", "k8s.io/apimachinery"}},
 		"internal/tool/compat":     {},
 		"internal/tool/release":    {},
 		"contract":                 {tests: []string{"*"}, dropIn: true},
