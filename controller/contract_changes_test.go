@@ -148,7 +148,7 @@ func TestC02_UpdatesOfASecondaryThatAreIgnored(t *testing.T) {
 			t.Errorf("the panic of Ignore in health: %v", failed)
 		}
 		delete(child.Labels, "panics")
-		child = update(w, child)
+		update(w, child)
 		log.expect(t)
 		fatal(t, w.client.CoreV1().Secrets("a").Delete(w.ctx, "s", deleteNow))
 		log.expect(t, "[Updated secrets.v1 a/s]")
