@@ -276,13 +276,17 @@ func TestS3_ANewMembershipServesNothing(t *testing.T) {
 		}
 		s.Serve(owned(slotsOf("a")))
 		s.Shut(slotsOf("a"))
-		log.expect(t)
+		synctest.Wait()
+		early := log.take() // a worker may have taken the key before Shut
 		third := newController(w, options{Name: "third", Slots: s}, isCalled(&log))
 		stop := start(w, third)
 		time.Sleep(5 * time.Second)
 		log.expect(t)
 		s.Unshut(slotsOf("a"))
-		log.expect(t, "a/x", "a/x")
+		log.expect(t, []string{"a/x", "a/x"}[min(len(early), 2):]...)
+		if len(early) > 1 {
+			t.Errorf("calls before Shut: %q", early)
+		}
 		fatal(t, stop())
 		next.end(errors.New("the test is over"))
 	})
