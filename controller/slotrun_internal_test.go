@@ -109,3 +109,64 @@ func drainLeavesNoKey(t *testing.T, ends bool) {
 type openTerm struct{ context.Context }
 
 func (openTerm) Remaining() time.Duration { return time.Hour }
+
+// slowMember takes a second to be told of a membership.
+type slowMember struct{ *runnerMember }
+
+func (slowMember) setDefaultTerm(Term) { time.Sleep(time.Second) }
+
+// TestS3_NoRunBeginsWithTheSlotsOfBefore: until Begin returns, a run of the new membership may have
+// begun. It calls nothing for slots that the last membership has served.
+func TestS3_NoRunBeginsWithTheSlotsOfBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		must := func(err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		server, silent := apisim.Start(t), slog.New(slog.DiscardHandler)
+		_, err := apisim.Create(t.Context(), server,
+			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"}})
+		must(err)
+		factory, err := tidings.NewFactory(server.Config(), tidings.FactoryOptions{Logger: silent})
+		must(err)
+		informer, err := tidings.For[*corev1.ConfigMap](factory, tidings.Selection{})
+		must(err)
+		g, err := NewGuard(server.Config(), GuardOptions{})
+		must(err)
+		s, calls := NewSlots(ByNamespace), 0
+		s.members = []member{slowMember{&runnerMember{share: newShare(s, slot.Count)}}}
+		c, err := New(informer, Options[*corev1.ConfigMap]{Name: "test", Guard: g, Slots: s, Logger: silent},
+			func(context.Context, Request[*corev1.ConfigMap]) (Result, error) {
+				calls++
+				return Result{}, nil
+			})
+		must(err)
+		ctx, stop := context.WithCancel(t.Context())
+		must(factory.Start(ctx))
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		first, lose := context.WithCancelCause(context.Background())
+		s.Begin(openTerm{first})
+		must(s.Warm(ctx, slot.All()))
+		of := slot.Namespace.Of("", "default")
+		s.Serve([]slot.Owned{{Number: of, Epoch: 1, Versions: map[string]string{}}})
+		synctest.Wait()
+		if calls != 1 {
+			t.Fatalf("%d calls of an owned slot", calls)
+		}
+		lose(nil)
+		second, end := context.WithCancelCause(context.Background())
+		defer end(nil)
+		s.Begin(openTerm{second})
+		must(s.Warm(ctx, slot.All()))
+		synctest.Wait()
+		if calls != 1 {
+			t.Errorf("%d calls in a membership that owns nothing", calls-1)
+		}
+		stop()
+		must(<-ended)
+		must(factory.Shutdown(context.Background()))
+	})
+}

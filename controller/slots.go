@@ -226,13 +226,15 @@ func (s *Slots) Claim() error {
 // the term.
 func (s *Slots) Begin(t Term) {
 	s.mu.Lock()
-	s.stay.begin(t)
 	s.owned, s.shut = map[int]slot.Owned{}, slot.Set{}
 	m := s.manager
 	s.mu.Unlock()
+	for _, c := range s.all() { // before a run of the term, which serves what there is
+		c.settle(c.entries().Drop(c.entries().All()))
+	}
+	s.stay.begin(t)
 	for _, c := range s.all() {
 		c.setDefaultTerm(t)
-		c.settle(c.entries().Drop(c.entries().All()))
 	}
 	if m != nil {
 		m.o.Guard.SetDefaultTerm(t)
