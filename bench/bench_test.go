@@ -66,8 +66,8 @@ func TestBenchmarks(t *testing.T) {
 // TestProcesses runs a few benchmarks in processes of their own, some with a server.
 func TestProcesses(t *testing.T) {
 	found := runBenchmarks(t, "Sync/^pods/protobuf/[sp].*ed/handlers=1$|Idle")
-	if len(found) != 9 {
-		t.Errorf("%d benchmarks ran, want 9: %v", len(found), found)
+	if want := 2*4 + 3; len(found) != want {
+		t.Errorf("%d benchmarks ran, want %d: %v", len(found), want, found)
 	}
 	for name, values := range found {
 		if values["heap-B/object"] == 0 && values["heap-B/informer"] == 0 {

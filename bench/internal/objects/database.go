@@ -106,7 +106,7 @@ func (s *DatabaseSpec) deepCopyInto(out *DatabaseSpec) {
 		out.Storage.ClassName = new(*s.Storage.ClassName)
 	}
 	out.Storage.AccessModes = append(s.Storage.AccessModes[:0:0], s.Storage.AccessModes...)
-	out.References = append(s.References, s.References...)
+	out.References = append(s.References[:0:0], s.References...)
 	out.Parameters = append(s.Parameters[:0:0], s.Parameters...)
 }
 
