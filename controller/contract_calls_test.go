@@ -381,6 +381,10 @@ func TestC14_NoCallsWhileAnInformerIsStale(t *testing.T) {
 		if h := c.Health(); h.State != controller.StateStale || len(h.WaitingFor) != 1 || h.ParkedKeys != 1 {
 			t.Errorf("health: %+v", h)
 		}
+		if waits := c.Waits("a/x"); len(waits) != 1 || waits[0].State != controller.WaitHeldBack ||
+			!strings.HasPrefix(waits[0].Because, "configmaps.v1 is out of contact") {
+			t.Errorf("why it waits: %+v", waits)
+		}
 		calls := c.Health().Calls
 		w.server.SetAvailable(true)
 		time.Sleep(2 * time.Minute)

@@ -383,6 +383,8 @@ func TestC03_AServerThatHangs(t *testing.T) {
 		}
 		if h := c.Health(); h.ParkedKeys != hanging || h.Parked[0].Problem == "" {
 			t.Errorf("health: %+v", h.Parked)
+		} else if got := c.Waits(h.Parked[0].Key); len(got) != 1 || got[0].Because != h.Parked[0].Because() {
+			t.Errorf("why it waits: %+v", got)
 		}
 		fatal(t, stop())
 	})

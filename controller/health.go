@@ -153,6 +153,18 @@ type Parked struct {
 	Problem string `json:"problem,omitempty"`
 }
 
+// Because says what the key waits for, as in "pods.v1 does not show its write of a/b".
+func (p Parked) Because() string {
+	text := fmt.Sprintf("%s does not show its write of %s", p.Informer, p.Object)
+	if p.Unknown {
+		text = fmt.Sprintf("its write of %s had no answer, and may still arrive", p.Object)
+	}
+	if p.Problem != "" {
+		text += "; the server cannot be asked: " + p.Problem
+	}
+	return text
+}
+
 // FollowedInformer is an informer that a controller follows.
 type FollowedInformer struct {
 	Name string `json:"name"`
@@ -285,7 +297,9 @@ func (r *run[T]) describe(h *Health) {
 			h.Running = append(h.Running, Running{k.Key, metav1.Duration{Duration: k.For}})
 		}
 	}
-	h.WaitingBecause = h.whyWaiting(s.Limited)
+	if h.Oldest != "" {
+		h.WaitingBecause = h.whyQueued(s.Limited)
+	}
 	for _, k := range r.queue.Keys(queue.Parked, mostListed) {
 		if held, ok := r.barrier.Held(k.Key); ok {
 			h.Parked = append(h.Parked, Parked(held))
@@ -300,17 +314,18 @@ func (r *run[T]) describe(h *Health) {
 	}
 }
 
-// whyWaiting returns the reason why no worker has taken the oldest key. limited says that the calls
-// of its flow leave a worker to others.
-func (h *Health) whyWaiting(limited bool) string {
+// whyQueued returns the reason why no worker has taken a queued key. limited says that the calls of
+// its flow leave a worker to others.
+func (h *Health) whyQueued(limited bool) string {
 	switch {
-	case h.Oldest == "":
-		return ""
 	case h.State != StateRunning:
 		return fmt.Sprintf("the controller is %s", h.State)
 	case h.RunningCalls >= h.Workers && len(h.Running) > 0:
-		longest := h.Running[0]
-		return fmt.Sprintf("all %d workers run calls, the one of %s for %v", h.Workers, longest.Key,
+		longest, workers := h.Running[0], fmt.Sprintf("all %d workers run calls", h.Workers)
+		if h.Workers == 1 {
+			workers = "the only worker runs a call"
+		}
+		return fmt.Sprintf("%s, the one of %s for %v", workers, longest.Key,
 			longest.For.Round(time.Second))
 	case limited:
 		return "the calls of its flow leave one worker to the keys of others"

@@ -58,6 +58,9 @@ func TestS2_UnshutCallsWhatBecameDue(t *testing.T) {
 		if h := c.Health(); h.ParkedKeys != 5 || h.Queued != (controller.Bands{}) {
 			t.Errorf("the health is %+v", h)
 		}
+		if waits := c.Waits("a/new"); len(waits) != 1 || waits[0].Because != "its slot is not served at present" {
+			t.Errorf("why it waits: %+v", waits)
+		}
 		s.Unshut(slotsOf("a"))
 		want := []string{"a/changed", "a/ended gone", "a/enqueued", "a/new", "a/requeued"}
 		if got := log.sorted(); !slices.Equal(got, want) {

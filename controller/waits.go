@@ -1,8 +1,6 @@
 package controller
 
 import (
-	"cmp"
-	"fmt"
 	"strings"
 	"time"
 
@@ -18,7 +16,8 @@ const (
 	WaitQueued WaitState = "Queued"
 	// WaitBackingOff: its last call has failed, and it waits for the next attempt.
 	WaitBackingOff WaitState = "BackingOff"
-	// WaitHeldBack: it waits until a cache shows a write of its last call.
+	// WaitHeldBack: no call of it may begin yet, as a cache does not show a write of its last call, an
+	// informer is out of contact, or its slot is not served.
 	WaitHeldBack WaitState = "HeldBack"
 	// WaitRunning: a call of it runs. A change meanwhile leads to another call.
 	WaitRunning WaitState = "Running"
@@ -45,6 +44,21 @@ type Wait struct {
 	// Next is the time of the next attempt, or of the call that was asked for; zero if that is not
 	// known.
 	Next time.Time `json:"next,omitzero"`
+}
+
+// KeysIn returns the number of keys in a state, 0 for WaitRequeued, whose keys are not counted.
+func (h Health) KeysIn(s WaitState) int {
+	switch s {
+	case WaitQueued:
+		return h.Queued.Sum()
+	case WaitBackingOff:
+		return h.BackingOff
+	case WaitHeldBack:
+		return h.ParkedKeys
+	case WaitRunning:
+		return h.RunningCalls
+	}
+	return 0
 }
 
 // mostWaits bounds the keys of each state in Waits.
@@ -79,41 +93,45 @@ func (r *run[T]) waits(key string, h Health, lastErrors map[string]string) (all 
 		if of.State == queue.Queued {
 			w.Band = strings.ToLower(of.Band.String())
 		}
-		w.Because = r.whyWaits(w, h)
+		w.Because = r.whyWaits(of, &h)
 		all = append(all, w)
 	}
 	return all
 }
 
 // whyWaits returns the reason why a key waits.
-func (r *run[T]) whyWaits(w Wait, h Health) string {
+func (r *run[T]) whyWaits(w queue.Wait, h *Health) string {
 	switch w.State {
-	case WaitRunning:
+	case queue.Queued:
+		return h.whyQueued(w.Limited)
+	case queue.Running:
 		return "a call runs"
-	case WaitBackingOff:
+	case queue.BackingOff:
 		return "its last call has failed"
-	case WaitRequeued:
-		return "its last call has asked for another one"
-	case WaitHeldBack:
-		held, ok := r.barrier.Held(w.Key)
-		switch {
-		case !ok:
-			return "it is about to be queued"
-		case held.Unknown:
-			return fmt.Sprintf("its write of %s had no answer, and may still arrive", held.Object)
+	case queue.Parked:
+		return r.whyHeldBack(w.Key)
+	}
+	return "its last call has asked for another one"
+}
+
+// whyHeldBack returns the reason why no call of a key may begin.
+func (r *run[T]) whyHeldBack(key string) string {
+	if r.serving != nil {
+		n, known := r.serving.entryOf(key)
+		if _, opened, shut := r.serving.Sets(); known && !opened.Minus(shut).Has(n) {
+			return "its slot is not served at present"
 		}
-		return fmt.Sprintf("%s does not show its write of %s", held.Informer, held.Object)
 	}
-	switch {
-	case h.State != StateRunning:
-		return fmt.Sprintf("the controller is %s, and waits for %s", h.State,
-			cmp.Or(strings.Join(h.WaitingFor, ", "), "its end"))
-	case h.RunningCalls >= h.Workers && h.Workers == 1:
-		return "the only worker runs a call"
-	case h.RunningCalls >= h.Workers:
-		return fmt.Sprintf("all %d workers run calls", h.Workers)
+	if informer := r.gate.ClosedBy(key); informer != "" {
+		return informer + " is out of contact, or does not show what was written before"
 	}
-	return "its turn comes"
+	if _, isCalled := r.c.inCall.Load(key); isCalled {
+		return "a call of an earlier run has not returned"
+	}
+	if held, ok := r.barrier.Held(key); ok {
+		return Parked(held).Because()
+	}
+	return "it is about to be queued"
 }
 
 // lastErrors returns the last error of each key of the log.

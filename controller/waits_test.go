@@ -55,7 +55,7 @@ func TestC04_WhyAKeyWaits(t *testing.T) {
 			hasNext      bool
 		}{
 			{"a/runs", "a call runs", controller.WaitRunning, 1, false},
-			{"a/queued", "the only worker runs a call", controller.WaitQueued, 1, false},
+			{"a/queued", "the only worker runs a call, the one of a/runs for 11s", controller.WaitQueued, 1, false},
 			{"a/fails", "its last call has failed", controller.WaitBackingOff, 2, true},
 			{"a/again", "its last call has asked for another one", controller.WaitRequeued, 1, true},
 		} {
@@ -83,4 +83,21 @@ func TestC04_WhyAKeyWaits(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+func TestParkedBecause(t *testing.T) {
+	p := controller.Parked{Key: "a/x", Informer: "pods.v1", Object: "a/y", Version: "7"}
+	for _, test := range []struct {
+		unknown       bool
+		problem, want string
+	}{
+		{false, "", "pods.v1 does not show its write of a/y"},
+		{true, "", "its write of a/y had no answer, and may still arrive"},
+		{false, "Forbidden", "pods.v1 does not show its write of a/y; the server cannot be asked: Forbidden"},
+	} {
+		p.Unknown, p.Problem = test.unknown, test.problem
+		if got := p.Because(); got != test.want {
+			t.Errorf("%+v: %q, want %q", p, got, test.want)
+		}
+	}
 }

@@ -215,14 +215,6 @@ func keyControllers(all []gather.Controller, key string) (found []KeyController)
 				found = append(found, KeyController{c.Name, what, since})
 			}
 		}
-		for _, r := range c.Running {
-			add(r.Key == key, now().Add(-r.For.Duration), "a call runs")
-		}
-		for _, p := range c.Parked {
-			add(p.Key == key, p.Since, fmt.Sprintf("is held back until %s shows its write of %s, version %s",
-				p.Informer, p.Object, p.Version))
-		}
-		add(c.Oldest == key, now().Add(-c.Waiting.Duration), "has been queued for the longest time: "+c.WaitingBecause)
 		for _, f := range c.Fights {
 			add(f.Key == key || f.Object == key, f.Since, "fights: "+fightText(f))
 		}

@@ -85,7 +85,7 @@ func (f *finder) parked(c controller.Health, now time.Time) {
 			continue
 		}
 		level := levelIf(p.Problem != "" || now.Sub(p.Since) > longQueued, LevelWarning, LevelWaiting)
-		last = f.add(level, topicHeldBack, p.Since, "%s is held back: %s", p.Key, heldBy(p))
+		last = f.add(level, topicHeldBack, p.Since, "%s is held back: %s", p.Key, p.Because())
 		last.Keys, last.waitsFor = 1, []string{p.Informer}
 		last.Cause = string(failureOfText(p.Problem))
 		if last.Cause == "" {
@@ -96,16 +96,4 @@ func (f *finder) parked(c controller.Health, now time.Time) {
 		last.What += fmt.Sprintf("; and %s", counted(more, "more key is", "more keys are")+" held back")
 		last.Keys += more
 	}
-}
-
-// heldBy describes the write that a key waits for.
-func heldBy(p controller.Parked) string {
-	text := fmt.Sprintf("%s does not show its write of %s", p.Informer, p.Object)
-	if p.Unknown {
-		text = fmt.Sprintf("its write of %s had no answer, and may still arrive", p.Object)
-	}
-	if p.Problem != "" {
-		text += "; the server cannot be asked: " + p.Problem
-	}
-	return text
 }

@@ -38,10 +38,6 @@ type WaitTable struct {
 
 // waitTablesOf returns the tables of a controller, without empty ones.
 func waitTablesOf(c controller.Health, waits []controller.Wait) (tables []WaitTable) {
-	counts := map[controller.WaitState]int{
-		controller.WaitBackingOff: c.BackingOff, controller.WaitHeldBack: c.ParkedKeys,
-		controller.WaitRunning: c.RunningCalls, controller.WaitQueued: c.Queued.Sum(),
-	}
 	for _, of := range waitTables {
 		t := WaitTable{Caption: of.caption, State: of.state}
 		for _, w := range waits {
@@ -50,7 +46,7 @@ func waitTablesOf(c controller.Health, waits []controller.Wait) (tables []WaitTa
 			}
 		}
 		if len(t.Waits) > 0 {
-			t.Count = max(counts[of.state], len(t.Waits)) // the two were read one after the other
+			t.Count = max(c.KeysIn(of.state), len(t.Waits)) // the two were read one after the other
 			tables = append(tables, t)
 		}
 	}

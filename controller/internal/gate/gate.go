@@ -56,7 +56,7 @@ func (g *Gate) Check() (ready bool) {
 		f.Admitted.Store(true)
 	}
 	g.parked.Range(func(namespace, _ any) bool {
-		if g.closedBy(namespace.(string)) == "" {
+		if g.closedIn(namespace.(string)) == "" {
 			g.parked.Delete(namespace)
 			ready = true
 		}
@@ -68,18 +68,24 @@ func (g *Gate) Check() (ready bool) {
 // IsClosed reports whether no call for a key may begin, because of an informer. Check reports when
 // the key is to be woken.
 func (g *Gate) IsClosed(key string) bool {
-	namespace, _ := written.SplitKey(key)
-	if g.closedBy(namespace) == "" {
+	if g.ClosedBy(key) == "" {
 		return false
 	}
+	namespace, _ := written.SplitKey(key)
 	g.parked.Store(namespace, nil)
 	return true
 }
 
-// closedBy returns the name of an informer that holds up the calls for the keys of a namespace: it
-// is out of contact for too long, it lacks the objects of a namespace that was added, or it does
-// not show what was written before. It returns "" without one.
-func (g *Gate) closedBy(namespace string) string {
+// ClosedBy returns the name of an informer that holds up the calls of a key: it is out of contact
+// for too long, it lacks the objects of a namespace that was added, or it does not show what was
+// written before. It returns "" without one.
+func (g *Gate) ClosedBy(key string) string {
+	namespace, _ := written.SplitKey(key)
+	return g.closedIn(namespace)
+}
+
+// closedIn is ClosedBy for the keys of a namespace.
+func (g *Gate) closedIn(namespace string) string {
 	holding := g.Holding()
 	if name := cmp.Or(holding[namespace], holding[""]); name != "" {
 		return name

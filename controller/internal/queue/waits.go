@@ -17,6 +17,8 @@ type Wait struct {
 	Band  Band
 	Flow  string
 	Place int
+	// Limited reports whether a queued key waits though a worker is free: its flow holds all others.
+	Limited bool
 	// Failures is the number of failures in a row.
 	Failures int
 	// Next is the time until the key is queued by itself, if Timed is set.
@@ -90,7 +92,7 @@ func (s *schedule[R]) wait(now int64, i uint32) Wait {
 		Key: e.key, State: e.state, For: time.Duration(now - since), Failures: int(e.failures),
 	}
 	if e.state == Queued {
-		w.Band, w.Flow = e.band, e.flow.name
+		w.Band, w.Flow, w.Limited = e.band, e.flow.name, !s.ready.contains(e.flow)
 	}
 	due, ok := s.timers.due(i)
 	w.Next, w.Timed = time.Duration(max(0, due-now)), ok

@@ -50,9 +50,9 @@ func TestWaits(t *testing.T) {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 		for key, want := range map[string]Wait{
-			"a/urgent": {State: Queued, Band: Changes, Flow: "a"},
-			"a/2":      {State: Queued, Band: Changes, Flow: "a", Place: 1, For: 2 * time.Second},
-			"a/1":      {State: Queued, Band: Background, Flow: "a", Place: 2, For: 3 * time.Second},
+			"a/urgent": {State: Queued, Band: Changes, Flow: "a", Limited: true},
+			"a/2":      {State: Queued, Band: Changes, Flow: "a", Limited: true, Place: 1, For: 2 * time.Second},
+			"a/1":      {State: Queued, Band: Background, Flow: "a", Limited: true, Place: 2, For: 3 * time.Second},
 			"a/again":  {State: Idle, For: 4 * time.Second, Next: time.Hour - 4*time.Second, Timed: true},
 			"a/fails":  {State: BackingOff, For: 6 * time.Second, Failures: 1, Next: 54 * time.Second, Timed: true},
 		} {

@@ -31,11 +31,7 @@ func (s *sheet) controller(f *debug.ControllerFigures) {
 	}
 	s.rewrites(fightsHeading, h.Fights)
 	s.rewrites(loopsHeading, h.Looping)
-	if len(f.Waits) > 0 {
-		s.waits(f)
-	} else {
-		s.held(h)
-	}
+	s.waits(f)
 	if len(f.Failures) > 0 {
 		s.heading("Failed calls by their errors")
 	}
@@ -58,7 +54,7 @@ func (s *sheet) waits(f *debug.ControllerFigures) {
 	for _, w := range f.Waits {
 		if w.State != state {
 			state = w.State
-			s.heading("%s", waitHeadings[state])
+			s.heading("%s: %d", waitHeadings[state], f.Health.KeysIn(state))
 		}
 		s.wait(w.Key, keyLink(w.Key), w)
 	}
@@ -89,32 +85,6 @@ func (s *sheet) wait(of, link string, w controller.Wait) {
 	s.link(link, "%s", text)
 	if w.LastError != "" {
 		s.wrap(line{text: "error: " + w.LastError, link: link, bad: true}, 4)
-	}
-}
-
-// held adds the keys that are held back, and those that run, of a program that does not say why keys
-// wait.
-func (s *sheet) held(h controller.Health) {
-	if len(h.Parked) > 0 {
-		s.heading("Held back: %d", h.ParkedKeys)
-	}
-	for _, p := range h.Parked {
-		outcome := ", which had no answer"
-		if p.Version != "" {
-			outcome = ", version " + p.Version
-		}
-		text := fmt.Sprintf("%s for %s, until %s shows its write of %s%s", p.Key, s.since(p.Since),
-			p.Informer, p.Object, outcome)
-		if p.Problem != "" {
-			text += "; " + p.Problem
-		}
-		s.link(keyLink(p.Key), "%s", text)
-	}
-	if len(h.Running) > 0 {
-		s.heading("Running: %d", h.RunningCalls)
-	}
-	for _, r := range h.Running {
-		s.link(keyLink(r.Key), "%s for %s", r.Key, view.Short(r.For.Duration))
 	}
 }
 
