@@ -78,6 +78,7 @@ var stateWords = map[string]string{
 	"Removed":        "is not called again",
 	"Waiting":        "waits for its caches",
 	"Running":        "makes calls",
+	"Done":           "was a task, and has returned without an error",
 	"Stale":          "makes no calls: a cache has been out of contact for longer than MaxStaleness",
 	"Stopping":       "waits for calls that run",
 	"Standby":        "waits for the Lease",

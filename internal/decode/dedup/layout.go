@@ -2,6 +2,7 @@ package dedup
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"sync"
@@ -190,4 +191,18 @@ type field struct {
 	size   uintptr   // of kindNumber, that of the number
 	elem   *layout   // of the value that it points to; of a map itself
 	space  *keySpace // of its type
+}
+
+// addNumber adds a field with a number, which is of type t in the API.
+func (l *layout) addNumber(f field, number int, t reflect.Type) error {
+	f.tag = uint32(number)<<3 | wireType(t)
+	for len(l.byNumber) <= number {
+		l.byNumber = append(l.byNumber, 0)
+	}
+	if l.byNumber[number] != 0 || len(l.fields) == math.MaxUint8 {
+		return fmt.Errorf("field %d is there twice or one too many", number)
+	}
+	l.fields = append(l.fields, f)
+	l.byNumber[number] = uint8(len(l.fields))
+	return nil
 }
