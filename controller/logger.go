@@ -9,7 +9,9 @@ import (
 
 // Logger returns the logger of the call with the context ctx: Options.Logger with the attributes
 // controller, key and call, which is Call.Number. logr.FromContext and klog.FromContext return it
-// as a logr.Logger. For any other context it returns slog.Default().
+// as a logr.Logger. Clients of client-go log requests with it: their URLs at levels from -6 on down,
+// and their bodies at -8, so that these stay out of logs of slog.LevelDebug. For any other context it
+// returns slog.Default().
 func Logger(ctx context.Context) *slog.Logger {
 	if logger := logr.FromContextAsSlogLogger(ctx); logger != nil {
 		return logger

@@ -16,5 +16,6 @@
 //   - C6: a call for a new object of a key comes after the call for the end of the earlier one;
 //   - C10: a write is sent while its term is open.
 //
-// At the end the faults are lifted, and the Secrets must become those of the ConfigMaps.
+// At the end the faults are lifted, and the Secrets must become those of the ConfigMaps. What is
+// logged, and shown on pages, in metrics and in spans, has neither contents of Secrets nor tokens.
 package controllers

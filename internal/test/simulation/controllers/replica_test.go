@@ -20,6 +20,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/controller"
+	planted "github.com/tidings-go/tidings/internal/test/secrets"
 )
 
 const (
@@ -35,6 +36,7 @@ type replica struct {
 	client  kubernetes.Interface
 	secrets *tidings.Informer[*secretView]
 	jobs    []*job
+	eyes    eyes
 	stop    context.CancelFunc
 	ended   chan error
 }
@@ -118,9 +120,9 @@ func newReplica(w *world, name string) *replica {
 	if len(w.instances) > 0 {
 		config = w.server.Balance(w.instances...)
 	}
-	config.UserAgent, config.QPS = name, -1
+	config.UserAgent, config.QPS, config.BearerToken = name, -1, planted.Token
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return sending{r, next} })
-	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{})
+	factory, err := tidings.NewFactory(config, tidings.FactoryOptions{Logger: logger})
 	w.must(err)
 	guard, err := controller.NewGuard(config, controller.GuardOptions{
 		QPS: -1, Timeout: pick(w, 0, time.Second, math.MaxInt64), RequirePreconditions: w.random.IntN(2) == 0,
@@ -141,7 +143,7 @@ func newReplica(w *world, name string) *replica {
 	var managers []*controller.Manager
 	for i, j := range r.jobs {
 		c, err := controller.New(configMaps, controller.Options[*corev1.ConfigMap]{
-			Name: j.name, Workers: pick(w, 1, 2, 3, 4, 1000), Guard: guard, Logger: discard,
+			Name: j.name, Workers: pick(w, 1, 2, 3, 4, 1000), Guard: guard, Logger: logger, Tracer: tracer{},
 			FirstDelay: pick(w, 0, time.Second), MaxDelay: pick(w, 0, time.Minute),
 			Resync: pick(w, 0, time.Minute, math.MaxInt64), MaxStaleness: pick(w, 0, time.Minute, math.MaxInt64),
 			StopGrace: pick[time.Duration](w, 0, 1, math.MaxInt64),
@@ -152,7 +154,7 @@ func newReplica(w *world, name string) *replica {
 		w.must(err)
 		if i == 0 || w.notes == otherManager {
 			m, err := controller.NewManager(factory, controller.ManagerOptions{
-				Guard: guard, Logger: discard, OnStragglers: func(error) {},
+				Guard: guard, Logger: logger, OnStragglers: func(error) {},
 				Election: &controller.Election{Namespace: "ops", Name: j.name, Identity: name},
 			})
 			w.must(err)
@@ -160,6 +162,11 @@ func newReplica(w *world, name string) *replica {
 		}
 		w.must(managers[len(managers)-1].AddController(inTerm{c, j}))
 	}
+	shown := []any{factory, guard}
+	for _, m := range managers {
+		shown = append(shown, m)
+	}
+	r.eyes = w.newEyes(shown...)
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	errs := make(chan error, len(managers))

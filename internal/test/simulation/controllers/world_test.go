@@ -28,6 +28,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
 	"github.com/tidings-go/tidings/controller/election"
+	planted "github.com/tidings-go/tidings/internal/test/secrets"
 	"github.com/tidings-go/tidings/internal/test/seeds"
 )
 
@@ -49,7 +50,7 @@ const (
 // TestMain discards the logs of client-go about intended failures.
 func TestMain(m *testing.M) {
 	klog.SetLogger(logr.Discard())
-	slog.SetDefault(slog.New(slog.DiscardHandler))
+	slog.SetDefault(logger)
 	os.Exit(m.Run())
 }
 
@@ -83,7 +84,9 @@ const (
 	otherManager                     // one with an election of its own, on the same factory and guard
 )
 
-var discard = slog.New(slog.DiscardHandler)
+// logger is searched. At lower levels client-go prints the bodies of requests, in the lines of the
+// calls that make them.
+var logger = slog.New(slog.NewTextHandler(&printed, &slog.HandlerOptions{Level: slog.LevelDebug}))
 
 // TestHours runs an hour of virtual time for each seed.
 func TestHours(t *testing.T) {
@@ -119,9 +122,11 @@ func runHour(t *testing.T, seed uint64, all *totals) {
 	}
 	w.settle()
 	for len(w.replicas()) > 0 {
+		w.look(w.replicas()[0].eyes)
 		w.stopReplica(0)
 	}
 	w.must(w.server.Close())
+	printed.Check(t, 100_000)
 }
 
 func (w *world) must(err error) {
@@ -153,6 +158,8 @@ func (w *world) step() {
 		w.disturbInstance(w.instances[w.random.IntN(len(w.instances))])
 	case n < 94 && len(w.replicas()) < maxReplicas:
 		w.startReplica()
+	case n == 96 && len(w.replicas()) > 0:
+		w.look(pick(w, w.replicas()...).eyes)
 	case n >= 97 && len(w.replicas()) > 0:
 		w.stopReplica(w.random.IntN(len(w.replicas())))
 	}
@@ -231,6 +238,7 @@ func (w *world) leave(r *replica, err error) {
 		w.Errorf("%s ended with %v", r.name, err)
 	}
 	w.totals.stops.Add(1)
+	r.eyes.pages.Close()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.all = slices.DeleteFunc(w.all, func(other *replica) bool { return other == r })
@@ -246,7 +254,7 @@ func (w *world) write() {
 		kind = secrets
 	}
 	obj, err := w.server.Get(ctx, kind, namespace, name)
-	want := fmt.Sprint(w.random.IntN(1000))
+	want := fmt.Sprint(planted.Content, w.random.IntN(1000))
 	switch {
 	case apierrors.IsNotFound(err) && kind == configMaps:
 		_, err = w.server.Create(ctx, &corev1.ConfigMap{
