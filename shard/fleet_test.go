@@ -20,6 +20,7 @@ import (
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/internal/lead/lease"
+	"github.com/tidings-go/tidings/internal/test/secrets"
 )
 
 // fleet is a server with objects, and processes whose controllers take part in one group.
@@ -30,6 +31,8 @@ type fleet struct {
 	held       bool   // informers hold only the objects of their slots
 	workers    int    // of a controller
 	singles    int    // the number of controllers of a manager that are led singly; 0 is one with slots
+	joined     []*replica
+	printed    secrets.Output // what is logged and shown
 
 	mu    sync.Mutex // guards the rest
 	calls []*fleetCall
@@ -97,6 +100,10 @@ func inFleetOf(t *testing.T, objects int, o apisim.Options, test func(f *fleet))
 		f := newFleet(t, objects, o)
 		test(f)
 		f.checkCalls()
+		for _, r := range f.joined {
+			f.printed.Print(r.Health(), r.informer.Health())
+		}
+		f.printed.Check(t, 1000)
 	})
 }
 
@@ -107,9 +114,10 @@ func newFleet(t *testing.T, objects int, o apisim.Options) *fleet {
 		f.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespaceOf(i)}})
 	}
 	for i := range objects {
-		f.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespaceOf(i), Name: fmt.Sprint("c", i),
-		}})
+		f.create(&corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespaceOf(i), Name: fmt.Sprint("c", i)},
+			Data:       map[string]string{"content": secrets.Content},
+		})
 	}
 	return f
 }
@@ -136,10 +144,12 @@ func (f *fleet) join(name string, by slot.Key) *replica {
 	f.Helper()
 	r := &replica{f: f, name: name, server: f.server.AddInstance(), ended: make(chan error, 1),
 		slots: controller.NewSlots(by)}
+	f.joined = append(f.joined, r)
 	config := r.server.Config()
 	config.UserAgent, config.QPS = name, -1
-	silent := slog.New(slog.DiscardHandler)
-	factory := must[*tidings.Factory](f)(tidings.NewFactory(config, tidings.FactoryOptions{Logger: silent}))
+	config.BearerToken = secrets.Token
+	logger := slog.New(slog.NewTextHandler(&f.printed, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	factory := must[*tidings.Factory](f)(tidings.NewFactory(config, tidings.FactoryOptions{Logger: logger}))
 	selection := tidings.Selection{}
 	if f.held {
 		selection.Slots = r.slots.Held()
@@ -153,13 +163,13 @@ func (f *fleet) join(name string, by slot.Key) *replica {
 	} else {
 		r.control = must[*controller.Controller[*corev1.ConfigMap]](f)(controller.New(r.informer,
 			controller.Options[*corev1.ConfigMap]{
-				Name: "counter", Workers: f.workers, Guard: guard, Slots: r.slots, Logger: silent,
+				Name: "counter", Workers: f.workers, Guard: guard, Slots: r.slots, Logger: logger,
 			}, r.reconcile))
 	}
 	leases := f.server.Config()
 	leases.UserAgent, leases.BearerToken = name, name
 	r.Group = must[*Group](f)(newGroup(leases, r.slots, Options{
-		Namespace: "ops", Name: "rollout", Identity: name, Logger: silent, Generation: f.generation,
+		Namespace: "ops", Name: "rollout", Identity: name, Logger: logger, Generation: f.generation,
 	}))
 	r.clock = lease.Clock{Boot: func() time.Duration { return 0 }}
 	r.start()
