@@ -47,7 +47,7 @@ type Descriptor struct {
 	New func() (Runner, error)
 	// Task is a function to run in place of a controller, as that of a server of webhooks. New is nil
 	// then. The function runs until its context ends, which is with the term if there is one. If it
-	// returns nil before, it is not run again in the same term.
+	// returns nil before, it is not run again in the same term. It writes with its context.
 	Task func(ctx context.Context) error
 
 	made Runner // by AddController
@@ -185,7 +185,7 @@ func (m *Manager) Add(descriptors ...Descriptor) error {
 			return fmt.Errorf("controller: Manager.Add %q: %w", d.Name, err)
 		}
 		if d.Task != nil {
-			d.New = func() (Runner, error) { return &task{name: d.Name, run: d.Task}, nil }
+			d.New = func() (Runner, error) { return &task{Descriptor: d, guard: m.o.Guard}, nil }
 		}
 		m.descriptors = append(m.descriptors, d)
 	}

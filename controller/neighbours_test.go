@@ -3,7 +3,9 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/election"
+	"github.com/tidings-go/tidings/controller/guard"
 	"github.com/tidings-go/tidings/internal/engine/slot"
 )
 
@@ -81,6 +84,55 @@ func TestNeighboursOfAnElection(t *testing.T) {
 		if here.running.Load()+led.running.Load() != 0 {
 			t.Error("a task runs after the end")
 		}
+	})
+}
+
+// TestWritesOfTasks: a task of every replica writes at all times, and another one in its own term,
+// whatever terms of other managers there are.
+func TestWritesOfTasks(t *testing.T) {
+	inWorld(t, func(w *world) {
+		var log, other calls
+		writes := func(name string) func(context.Context) error {
+			return func(ctx context.Context) error {
+				for n := 0; ; n++ {
+					_, err := w.client.CoreV1().Secrets("a").Create(ctx, secret("a", fmt.Sprint(name, n)), createNow)
+					log.add("%s writes: %v", name, err)
+					select {
+					case <-time.After(20 * time.Second):
+					case <-ctx.Done():
+						_, err = w.client.CoreV1().Secrets("a").Create(context.WithoutCancel(ctx), secret("a", name), createNow)
+						log.add("%s writes at the end: %v", name, errors.Is(err, guard.ErrFenced))
+						return nil
+					}
+				}
+			}
+		}
+		m := electedManager(w, &other)
+		fatal(t, m.Add(controller.Descriptor{Name: "here", EveryReplica: true, Task: writes("here")},
+			controller.Descriptor{Name: "led", Task: writes("led")}))
+		release := leadElsewhere(w)
+		stop := run(w, m)
+		awaitElection(w, m, election.Standby)
+		time.Sleep(10 * time.Second)
+		log.expect(t, "here writes: <nil>")
+		another := w.guard.AddDefaultTerm(newTerm()) // of another manager
+		release()
+		awaitElection(w, m, election.Leading)
+		synctest.Wait()
+		if got := log.take(); !slices.Contains(got, "led writes: <nil>") {
+			t.Errorf("with the Lease: %q", got)
+		}
+		_, err := w.server.Delete(w.ctx, leases, "ops", "test")
+		fatal(t, err)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		got := log.take()
+		if !slices.Contains(got, "led writes at the end: true") ||
+			slices.Contains(got, "here writes at the end: true") {
+			t.Errorf("after the term: %q", got)
+		}
+		another(nil)
+		fatal(t, stop())
 	})
 }
 

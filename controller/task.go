@@ -8,18 +8,18 @@ import (
 
 // task is the [Runner] of a Descriptor.Task.
 type task struct {
-	name string
-	run  func(ctx context.Context) error
+	Descriptor
+	guard *Guard // of the manager, nil without one
 
 	mu    sync.Mutex // guards the rest
 	state State      // "" before the first run
 	last  error      // of the last run
 }
 
-func (t *task) Name() string { return t.name }
+func (t *task) Name() string { return t.Descriptor.Name }
 
 // RunTerm runs the function. It returns when ctx or the term has ended, or with an error of the
-// function.
+// function. What it writes with its context is bound to its term alone, or to none on every replica.
 func (t *task) RunTerm(ctx context.Context, term Term) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -32,8 +32,12 @@ func (t *task) RunTerm(ctx context.Context, term Term) error {
 			}
 		}()
 	}
+	work := ctx
+	if t.guard != nil && (term != nil || t.EveryReplica) {
+		work = t.guard.InTerm(ctx, term)
+	}
 	t.note(StateRunning, nil)
-	err := t.run(ctx)
+	err := t.Task(work)
 	if err == nil && ctx.Err() == nil {
 		t.note(StateDone, nil)
 		<-ctx.Done()
@@ -55,7 +59,7 @@ func (t *task) note(s State, err error) {
 func (t *task) Health() Health {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h := Health{Name: t.name, State: StateStopped, Ended: errorText(t.last)}
+	h := Health{Name: t.Name(), State: StateStopped, Ended: errorText(t.last)}
 	if t.state != "" {
 		h.State = t.state
 	}

@@ -33,9 +33,9 @@
 //
 //  1. A write with the context of a call belongs to the call. It is refused with [ErrLate] once
 //     the call has ended.
-//  2. A write without such a context is sent and counted, but not recorded. Its term is that of
-//     SetDefaultTerm. Events without a call have no term and are counted apart, because recorders
-//     write them at any time.
+//  2. A write without such a context is sent and counted, but not recorded. Its term is the one of
+//     its context, from InTerm, or else of SetDefaultTerm. Events without a call have no term and
+//     are counted apart, because recorders write them at any time.
 //  3. The term is checked at each attempt. A closed one refuses the write with [ErrFenced].
 //  4. Each attempt with a call or a term has a timeout parameter, so that the server ends it: the
 //     least of [Options].Timeout, the caller's timeout and deadline, and the time until the term

@@ -175,6 +175,15 @@ func (g *Guard) AddDefaultTerm(term Term) (replace func(Term)) {
 	}
 }
 
+// termKey is the key of a guard's terms in contexts.
+type termKey struct{ *Guard }
+
+// InTerm returns a context with a term of its own for writes that carry no call's context, in place
+// of the default terms. Nil sends them at all times.
+func (g *Guard) InTerm(ctx context.Context, term Term) context.Context {
+	return context.WithValue(ctx, termKey{g}, &term)
+}
+
 // defaultTerm returns the default term that stays open longest, a closed one if all are, nil
 // without any.
 func (g *Guard) defaultTerm() (longest Term) {

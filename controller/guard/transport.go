@@ -60,14 +60,17 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// termOf returns the term of a write: that of its call, or the default term. It is nil without a
-// term, and for events without a call.
+// termOf returns the term of a write: of its call, of its context, or the default term. It is nil
+// without a term, and for events without a call.
 func (g *Guard) termOf(a *attempt) Term {
 	if a.call != nil {
 		return a.call.term
 	}
 	if a.isEvent() {
 		return nil
+	}
+	if term, ok := a.request.Context().Value(termKey{g}).(*Term); ok {
+		return *term
 	}
 	return g.defaultTerm()
 }
