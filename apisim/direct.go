@@ -16,8 +16,9 @@ import (
 )
 
 // Create adds a copy of an object, status included, and returns a copy of it as it is stored. Its
-// errors are those of a client's request. The function [Create] returns the Go type of its
-// argument.
+// errors are those of a client's request: one is that the object's namespace does not exist, which
+// is created first unless [Server.Load] adds the object. The function [Create] returns the Go type
+// of its argument.
 func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, error) {
 	r, given, _, err := s.resourceOf(obj)
 	if err != nil {

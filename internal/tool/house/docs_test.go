@@ -175,6 +175,7 @@ var packages = map[string]string{
 	"tracing":         module + "/tracing",
 	"fmt":             "fmt",
 	"http":            "net/http",
+	"iter":            "iter",
 	"informers":       module + "/clientgo/informers",
 	"json":            "encoding/json",
 	"labels":          "k8s.io/apimachinery/pkg/labels",
@@ -217,6 +218,7 @@ var names = []string{
 	"logger *slog.Logger",
 	"manager *controller.Manager",
 	"guard *controller.Guard",
+	"settings *tidings.Informer[*corev1.ConfigMap]",
 	"reconcile controller.Func[*appsv1.Deployment]",
 	"collector *metrics.Collector",
 }
