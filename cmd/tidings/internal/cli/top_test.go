@@ -90,6 +90,12 @@ func kubelets(t *testing.T, api, pod, port string, to *url.URL) string {
 			next.ServeHTTP(w, r)
 			return
 		}
+		asked := httptest.NewRecorder() // the API server decides whether the user may forward ports
+		next.ServeHTTP(asked, httptest.NewRequestWithContext(r.Context(), http.MethodPost, r.URL.Path, nil))
+		if asked.Code == http.StatusForbidden {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
 		if r.Header.Get("Upgrade") != spdy.HeaderSpdy31 {
 			w.WriteHeader(http.StatusBadRequest) // a server of before 1.31
 			return
