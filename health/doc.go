@@ -5,7 +5,7 @@
 //	          ├─ Namespaces ── Watch, ...   if the informer has several
 //	          └─ Handlers ──── Handler, ...
 //
-// json.Marshal of each gives a stable form, which docs/health.md describes.
+// json.Marshal of each gives a stable form, which docs/operate.md describes.
 //
 // Package tidings has the same types as Health, State, HandlerHealth and HandlerState.
 //

@@ -7,7 +7,7 @@ import (
 	"github.com/tidings-go/tidings/source"
 )
 
-// Informer describes an informer. docs/health.md describes its JSON form.
+// Informer describes an informer. docs/operate.md describes its JSON form.
 type Informer struct {
 	// Name names the informer: its resource and, in brackets, its selection.
 	Name string

@@ -40,7 +40,7 @@ var sections = []struct {
 func reference(families []*dto.MetricFamily) string {
 	var page strings.Builder
 	page.WriteString("# Reference of the metrics\n\nGenerated from the collector by " +
-		"`go test ./metrics -run Reference -update`. [metrics.md](metrics.md) says how to use them.\n" +
+		"`go test ./metrics -run Reference -update`. [Operate](operate.md#metrics) says how to use them.\n" +
 		"A native histogram has no buckets in the text format; the others end at powers of 4, " +
 		"from 61 µs to 64 s.\n")
 	for _, s := range sections {

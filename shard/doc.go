@@ -52,7 +52,7 @@
 //     name waits. The last member that leaves releases it. Only Leases that members of this group
 //     have made are ever deleted: a record has the name of its own Lease.
 //
-// docs/shards-tables.md has the states of an entry and of a member, with who notices what, and
+// shard/TABLES.md has the states of an entry and of a member, with who notices what, and
 // when.
 //
 // # An orderly end

@@ -143,7 +143,7 @@ func TestS1_AJoinBesideBusyControllers(t *testing.T) {
 
 // program runs the program of docs/guides/scale.md: one context for Join, factory.Start and c.Run,
 // and main ends when Run has returned. No request of the process arrives afterwards. With a manager
-// it is the program of docs/guides/controller.md "with three more names".
+// it is a program for one replica with three more names.
 func (f *fleet) program(name string, managed bool) *replica {
 	f.Helper()
 	r := &replica{f: f, name: name, server: f.server.AddInstance(), ended: make(chan error, 1),

@@ -22,7 +22,7 @@ var _ guard.Term = (*Term)(nil)
 const duration = lease.DefaultDuration
 
 // takeOverBound is the longest time from the crash of a member until another one has its entries, as
-// docs/shards-tables.md states it. Caches are filled after it.
+// shard/TABLES.md states it. Caches are filled after it.
 const takeOverBound = duration + 2*time.Second
 
 // forever is the duration of a call that hangs.

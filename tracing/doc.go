@@ -5,7 +5,7 @@
 //	controllers ── reconcile  ──▶
 //
 // It imports the API of OpenTelemetry alone. Programs that do not import this package do not
-// compile that API. docs/tracing.md lists the spans and their attributes.
+// compile that API. docs/operate.md lists the spans and their attributes.
 //
 // # Concurrency properties
 //

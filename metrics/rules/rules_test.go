@@ -115,7 +115,7 @@ func TestAlerts(t *testing.T) {
 	for _, err := range errs {
 		t.Error(err)
 	}
-	page, err := os.ReadFile(docs + "metrics.md")
+	page, err := os.ReadFile(docs + "operate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +127,7 @@ func TestAlerts(t *testing.T) {
 			check(t, series, rule.Alert, rule.Expr)
 			checkLabels(t, series, rule.Alert, rule.Annotations["summary"], label)
 			if !strings.Contains(string(page), "| `"+rule.Alert+"` |") {
-				t.Errorf("docs/metrics.md does not say what to do about %s", rule.Alert)
+				t.Errorf("docs/operate.md does not say what to do about %s", rule.Alert)
 			}
 		}
 	}
