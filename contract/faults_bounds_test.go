@@ -19,7 +19,7 @@ import (
 	"github.com/tidings-go/tidings/tidingstest"
 )
 
-var printTable = flag.Bool("faults.table", false, "print the table of docs/security.md")
+var printTable = flag.Bool("faults.table", false, "print the table of SECURITY.md")
 
 const (
 	// heapLimit bounds the heap under a fault, beside the test's own answers.
@@ -130,7 +130,7 @@ func (c *costTable) add(row, kind string, of cost) {
 		max(most.recovered, of.recovered)}
 }
 
-// print prints the table of docs/security.md.
+// print prints the table of SECURITY.md.
 func (c *costTable) print() {
 	if len(c.rows) == 0 {
 		return

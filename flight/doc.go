@@ -19,7 +19,7 @@
 //     is written, and their records say so.
 //  5. Of a Secret, a recording has the identity alone. [Options.Cut] leaves out more.
 //
-// docs/recorder.md describes the format of the file and the costs.
+// FORMAT.md describes the format of the file, and docs/recorder.md the costs.
 //
 // # When a recording is written
 //

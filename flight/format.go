@@ -8,7 +8,7 @@ import (
 	"github.com/tidings-go/tidings/internal/engine/tape"
 )
 
-// The names of the parts of a file. docs/recorder.md describes the format.
+// The names of the parts of a file. FORMAT.md describes the format.
 const (
 	indexName = "index.json"
 

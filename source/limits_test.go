@@ -22,7 +22,7 @@ import (
 	"github.com/tidings-go/tidings/internal/engine/tape"
 )
 
-// The tests of this file check the limits in docs/security.md.
+// The tests of this file check the limits in SECURITY.md.
 
 // TestDefaultLimits holds the numbers in the page.
 func TestDefaultLimits(t *testing.T) {

@@ -1,6 +1,6 @@
 // Package secrets has the texts that tests plant into tokens and into the content of objects, and
 // Output, which searches for them what a test writes and shows: logs of the highest level, errors,
-// health, pages, metrics and recordings. docs/security.md has the guarantee.
+// health, pages, metrics and recordings. SECURITY.md has the guarantee.
 //
 // The suites that plant them are the table of faults of package contract and the simulation, whose
 // objects all have them. The test of this package adds what these have not: informers of Secrets

@@ -75,7 +75,7 @@ func TestShardsContract(t *testing.T) {
 // TestViewsContract does so for the properties of views.
 func TestViewsContract(t *testing.T) {
 	enterRoot(t)
-	checkContract(t, "docs/views.md", "V", 6, viewRow, viewTest)
+	checkContract(t, "ARCHITECTURE.md", "V", 6, viewRow, viewTest)
 }
 
 // checkContract checks that a page has a row for each of n properties, which leads to places in the
