@@ -16,15 +16,18 @@ import (
 )
 
 // Create adds a copy of an object, status included, and returns a copy of it as it is stored. Its
-// errors are those of a client's request: one is that the object's namespace does not exist, which
-// is created first unless [Server.Load] adds the object. The function [Create] returns the Go type
-// of its argument.
+// errors are those of a client's request, with the remedy if the object's namespace does not exist.
+// The function [Create] returns the Go type of its argument.
 func (s *Server) Create(_ context.Context, obj runtime.Object) (runtime.Object, error) {
 	r, given, _, err := s.resourceOf(obj)
 	if err != nil {
 		return nil, err
 	}
-	return direct(s.create(r, given, writeOptions{part: wholeObject}))
+	made, err := s.create(r, given, writeOptions{part: wholeObject})
+	if apierrors.IsNotFound(err) { // there is nothing else to be found
+		err = fmt.Errorf("%w: create the Namespace first, or add the object with Load", err)
+	}
+	return direct(made, err)
 }
 
 // Update replaces an object by a copy of another one, status included, and returns a copy of it as

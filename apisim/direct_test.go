@@ -3,6 +3,7 @@ package apisim
 import (
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -168,6 +169,17 @@ func TestTypedCalls(t *testing.T) {
 			b.Errorf("an object that is gone: %v, %v", none, err)
 		}
 	})
+}
+
+// TestCreateWithoutItsNamespace: the error is that of a client's request, and has the remedy.
+func TestCreateWithoutItsNamespace(t *testing.T) {
+	server := Start(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	_, err := Create(t.Context(), server, pod)
+	if !apierrors.IsNotFound(err) || !strings.Contains(err.Error(),
+		`namespaces "shop" not found: create the Namespace first, or add the object with Load`) {
+		t.Errorf("the error is %v", err)
+	}
 }
 
 func TestTypedCallsOfOtherTypes(t *testing.T) {

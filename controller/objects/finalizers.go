@@ -23,8 +23,9 @@ type Patcher[T any] interface {
 }
 
 // AddFinalizer adds a finalizer to an object, which may be a view, and returns the server's answer.
-// If it has the finalizer already, it returns the object as it is, nil for a view. The server
-// refuses a new finalizer for an object that is being deleted.
+// If it has the finalizer already, it returns the object as it is, nil for a view. A further write
+// of the same call takes the returned object: the version of the cached one is in conflict. The
+// server refuses a new finalizer for an object that is being deleted.
 func AddFinalizer[T any, V tidings.Object](
 	ctx context.Context, client Patcher[T], object V, finalizer string,
 ) (T, error) {

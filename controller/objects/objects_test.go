@@ -188,6 +188,32 @@ func TestUpdateStatus(t *testing.T) {
 	})
 }
 
+// TestUpdateStatusAfterAFinalizer: a call that writes both goes on with the object that the first
+// write returned. The cached one is in conflict.
+func TestUpdateStatusAfterAFinalizer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := apisim.Start(t)
+		cached, err := apisim.Create(t.Context(), server, &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "x"},
+		})
+		fatal(t, err)
+		client, err := kubernetes.NewForConfig(server.Config())
+		fatal(t, err)
+		resource := client.AppsV1().Deployments("default")
+		held, err := objects.AddFinalizer(t.Context(), resource, cached, finalizer)
+		fatal(t, err)
+		set := func(d *appsv1.Deployment) { d.Status.ReadyReplicas = 1 }
+		if _, err = objects.UpdateStatus(t.Context(), resource, cached, set); !apierrors.IsConflict(err) {
+			t.Errorf("with the cached object the error is %v, want a conflict", err)
+		}
+		written, err := objects.UpdateStatus(t.Context(), resource, held, set)
+		fatal(t, err)
+		if written.Status.ReadyReplicas != 1 || !slices.Contains(written.Finalizers, finalizer) {
+			t.Errorf("the object is %+v", written)
+		}
+	})
+}
+
 func TestApply(t *testing.T) {
 	serve(t, func(t *testing.T, server *apisim.Server, x *corev1.ConfigMap) {
 		client, err := kubernetes.NewForConfig(server.Config())
