@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidings-go/tidings/internal/see/format"
 	"github.com/tidings-go/tidings/internal/see/gather"
 )
 
@@ -37,7 +38,7 @@ func (c Cause) Concerns() string {
 		{c.Others, "other", "others"}, {c.Keys, "key", "keys"},
 	} {
 		if part.n > 0 {
-			parts = append(parts, counted(part.n, part.one, part.several))
+			parts = append(parts, format.Counted(part.n, part.one, part.several))
 		}
 	}
 	return strings.Join(parts, ", ")

@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/tidings-go/tidings/internal/see/gather"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/see/gather"
 
 	"github.com/tidings-go/tidings/internal/see/fielddiff"
 	"github.com/tidings-go/tidings/internal/see/inspect"

@@ -2,10 +2,11 @@ package debug
 
 import (
 	"fmt"
-	"github.com/tidings-go/tidings/internal/see/gather"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/tidings-go/tidings/internal/see/gather"
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/guard"

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/see/format"
 	"github.com/tidings-go/tidings/internal/see/gather"
 )
 
@@ -50,7 +51,7 @@ func (h *Handler) informerProblems(i gather.Informer, now time.Time) []Problem {
 		f.handler(i.Name, handler, h.sampler.behind(i.Name, handler), now)
 	}
 	if state.Undecodable > 0 {
-		what := counted(state.Undecodable, "object cannot be decoded", "objects cannot be decoded")
+		what := format.Counted(state.Undecodable, "object cannot be decoded", "objects cannot be decoded")
 		f.add(LevelError, topicObjects, time.Time{}, "%s, as %v", what, state.LastDropped)
 	}
 	if state.IndexErrors+state.TransformErrors+state.Dropped > 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 type line struct {
@@ -100,11 +101,12 @@ func (s *sheet) informer(f *debug.InformerFigures) {
 	s.heading("Informer %s", f.Name)
 	s.problems(f.Problems)
 	s.add("%s for %s; %s; version %s; last event or bookmark%s", h.State, s.since(begun(h.Watch)),
-		view.Counted(h.Objects, "object", "objects"), h.Version, s.ago(" ", h.LastEvent))
+		format.Counted(h.Objects, "object", "objects"), h.Version, s.ago(" ", h.LastEvent))
 	if m := f.Memory; m != nil {
-		s.add("memory: about %s: %s of objects, %s of keys, %s of indexes", size(m.Bytes),
-			size(m.ObjectBytes), size(m.KeyBytes), size(m.IndexBytes))
-		s.add("an object takes about %s; the objects share %s", size(m.OwnBytes), size(m.SharedBytes))
+		s.add("memory: about %s: %s of objects, %s of keys, %s of indexes", format.Bytes(m.Bytes),
+			format.Bytes(m.ObjectBytes), format.Bytes(m.KeyBytes), format.Bytes(m.IndexBytes))
+		s.add("an object takes about %s; the objects share %s", format.Bytes(m.OwnBytes),
+			format.Bytes(m.SharedBytes))
 	}
 	if h.Stale+h.Dropped+h.TransformErrors+h.IndexErrors > 0 {
 		s.add("%d older than the cache, %d dropped, %d failed transforms, %d failed index functions",
@@ -130,11 +132,11 @@ func (s *sheet) informer(f *debug.InformerFigures) {
 		s.heading("Indexes")
 	}
 	for _, index := range f.Indexes {
-		s.add("%s: %s, about %s", index.Name, view.Counted(index.Entries, "entry", "entries"),
-			size(index.Bytes))
+		s.add("%s: %s, about %s", index.Name, format.Counted(index.Entries, "entry", "entries"),
+			format.Bytes(index.Bytes))
 	}
 	if f.Found > 0 {
-		s.heading("Keys: the first %d of %s", len(f.Keys), view.Count(int64(f.Found)))
+		s.heading("Keys: the first %d of %s", len(f.Keys), format.Int(f.Found))
 	}
 	for _, key := range f.Keys {
 		s.link(keyLink(key), "%s", key)
@@ -148,7 +150,7 @@ func (s *sheet) handlers(all []debug.HandlerRow) {
 	}
 	for _, h := range all {
 		text := fmt.Sprintf("%s: %s; %s waiting; behind by %v; %s received", h.Name, h.State,
-			view.Count(int64(h.Pending)), h.Behind.Duration, view.Count(int64(h.Handler.Delivered)))
+			format.Int(h.Pending), h.Behind.Duration, format.Int(h.Handler.Delivered))
 		if h.Folded+h.LeftOut+h.Panics > 0 {
 			text += fmt.Sprintf("; %d folded, %d left out, %d panics", h.Folded, h.LeftOut, h.Panics)
 		}
@@ -162,13 +164,13 @@ func (s *sheet) handlers(all []debug.HandlerRow) {
 
 func (s *sheet) watch(namespace string, w health.Watch) {
 	text := fmt.Sprintf("%s: %s for %s; %s, %s", namespace, w.State, s.since(begun(w)),
-		view.Counted(w.Lists, "list", "lists"), view.Counted(w.Watches, "watch", "watches"))
+		format.Counted(w.Lists, "list", "lists"), format.Counted(w.Watches, "watch", "watches"))
 	if w.Bytes > 0 {
-		text += ", " + view.Bytes(w.Bytes) + " received"
+		text += ", " + format.Bytes(w.Bytes) + " received"
 	}
 	s.add("%s", text)
 	if w.Failures > 0 {
-		s.add("  %s in a row", view.Counted(w.Failures, "failure", "failures"))
+		s.add("  %s in a row", format.Counted(w.Failures, "failure", "failures"))
 	}
 	if w.LastError != nil {
 		s.add("  last error%s: %v", s.ago(" ", w.LastErrorAt), w.LastError)

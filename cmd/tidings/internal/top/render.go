@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // frameLines is the number of lines of a screen besides the rows: the title, the names of the
@@ -47,8 +48,8 @@ func (m model) draw() string {
 func (m model) title() string {
 	f := m.figures
 	return fmt.Sprintf("%s  %s  heap %s, %s", m.palette.Bold(view.Printable(m.client.name)),
-		f.At.Format("15:04:05"), view.Bytes(f.Process.HeapBytes),
-		view.Counted(f.Process.Goroutines, "goroutine", "goroutines"))
+		f.At.Format("15:04:05"), format.Bytes(f.Process.HeapBytes),
+		format.Counted(f.Process.Goroutines, "goroutine", "goroutines"))
 }
 
 func (m model) tabs() string {

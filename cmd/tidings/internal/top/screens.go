@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // figures are the figures of the first page, which the screens show.
@@ -89,7 +90,7 @@ func (f figures) informers() table {
 	for _, i := range f.Informers {
 		var memory cell
 		if i.Memory != nil {
-			memory = cell{size(i.Memory.Bytes), float64(i.Memory.Bytes)}
+			memory = cell{format.Bytes(i.Memory.Bytes), float64(i.Memory.Bytes)}
 		}
 		t.rows = append(t.rows, row{
 			cells: []cell{
@@ -211,7 +212,8 @@ func (f figures) groups() table {
 		}
 		t.rows = append(t.rows, row{
 			cells: []cell{
-				text(g.Lease), text(string(g.State)), percent(g.Covered), duration(g.UncoveredFor),
+				text(g.Lease), text(string(g.State)), cell{format.Percent(g.Covered), g.Covered},
+				duration(g.UncoveredFor),
 				number(g.Owned), count(g.Moving), number(live), duration(g.Remaining), text(g.LastError),
 			},
 			id: g.Lease, link: groupLink(g.Lease), bad: f.hasProblem("group " + g.Lease),

@@ -2,8 +2,6 @@ package top
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // column is a column of a table. The first letter of its name is the key that sorts by it.
@@ -59,22 +58,14 @@ func count[N int | int32 | uint64](n N) cell {
 }
 
 // number returns a cell with a number, 0 included.
-func number[N int | int32 | uint64](n N) cell { return cell{view.Count(int64(n)), float64(n)} }
+func number[N int | int32 | uint64](n N) cell { return cell{format.Int(n), float64(n)} }
 
 // rate returns a cell with a number of events a second. It is empty for 0.
 func rate(perSecond float64) cell {
-	switch {
-	case perSecond <= 0:
+	if perSecond <= 0 {
 		return cell{}
-	case perSecond < 10:
-		return cell{fmt.Sprintf("%.1f", perSecond), perSecond}
 	}
-	return cell{view.Count(int64(math.Round(perSecond))), perSecond}
-}
-
-// percent returns a cell with a fraction as a percentage, rounded down: 100 % means all.
-func percent(share float64) cell {
-	return cell{fmt.Sprintf("%d %%", int(share*100)), share}
+	return cell{format.Number(perSecond), perSecond}
 }
 
 // duration returns a cell with a duration. It is empty for 0.
@@ -82,7 +73,7 @@ func duration(d time.Duration) cell {
 	if d <= 0 {
 		return cell{}
 	}
-	return cell{view.Short(d), d.Seconds()}
+	return cell{format.Short(d), d.Seconds()}
 }
 
 // since returns a cell with the time from then to now. It is empty for the zero time.
@@ -91,19 +82,7 @@ func since(then, now time.Time) cell {
 		return cell{}
 	}
 	age := max(0, now.Sub(then))
-	short := view.Short(age.Round(time.Second))
-	if age >= time.Hour {
-		short = strings.TrimSuffix(view.Short(age.Truncate(time.Minute)), "0s")
-	}
-	return cell{short, age.Seconds()}
-}
-
-// size returns a number of bytes in a unit of which there are at least ten.
-func size(n int) string {
-	if n < 10<<10 {
-		return view.Count(int64(n)) + " B"
-	}
-	return view.Bytes(uint64(n))
+	return cell{format.Short(age), age.Seconds()}
 }
 
 // sorting is the order of the rows of a table. With the zero value, rows with problems come first.
