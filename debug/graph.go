@@ -35,6 +35,23 @@ type History struct {
 	Marks []Mark `json:"marks,omitempty"`
 }
 
+// UnmarshalJSON reads the JSON form, with the times and marks of each graph.
+func (h *History) UnmarshalJSON(data []byte) error {
+	type form History
+	if err := json.Unmarshal(data, (*form)(h)); err != nil {
+		return err
+	}
+	for i := range h.Graphs {
+		g := &h.Graphs[i]
+		g.Marks, g.Times = h.Marks, make([]time.Time, len(g.Values))
+		for n := range g.Times {
+			before := time.Duration(float64(len(g.Times)-1-n) * h.Period * float64(time.Second))
+			g.Times[n] = h.To.Add(-before)
+		}
+	}
+	return nil
+}
+
 // Mark is something that happened in the ten seconds before a point.
 type Mark struct {
 	At time.Time `json:"at"`
@@ -334,6 +351,24 @@ func sparkline(title string, s Series) template.HTML {
 		text, sparkWidth, sparkHeight, line(s, top, sparkHeight, func(fromEnd int) float64 {
 			return sparkWidth * (1 - float64(fromEnd)/float64(points-1))
 		})))
+}
+
+// bars are blocks of eight heights.
+const bars = "▁▂▃▄▅▆▇█"
+
+// Bars draws the values as text of n characters at most, each the largest of its part. A part
+// without a value is a space.
+func (g Graph) Bars(n int) string {
+	steps, top := []rune(bars), g.top()
+	var b strings.Builder
+	for _, v := range g.Values.peaks(n) {
+		bar := ' '
+		if !math.IsNaN(v) {
+			bar = steps[max(0, min(int(v/top*float64(len(steps))), len(steps)-1))]
+		}
+		b.WriteRune(bar)
+	}
+	return b.String()
 }
 
 // peaks returns at most n values: the largest of each part.

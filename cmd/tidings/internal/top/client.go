@@ -114,9 +114,9 @@ func (c *Client) page(ctx context.Context, path string) (any, error) {
 	var figures any
 	switch kind, _, _ := strings.Cut(path, "?"); kind {
 	case "informer":
-		figures = new(debug.InformerFigures)
+		figures, path = new(debug.InformerFigures), path+"&history=1"
 	case "controller":
-		figures = new(debug.ControllerFigures)
+		figures, path = new(debug.ControllerFigures), path+"&history=1"
 	case "group":
 		figures = new(debug.GroupFigures)
 	case "key":

@@ -29,6 +29,7 @@ func (s *sheet) controller(f *debug.ControllerFigures) {
 		s.link(keyLink(h.Oldest), "%s has been queued for the longest time, %s: %s", h.Oldest,
 			format.Short(h.Waiting.Duration), h.WaitingBecause)
 	}
+	s.graphs(f.History)
 	s.rewrites(fightsHeading, h.Fights)
 	s.rewrites(loopsHeading, h.Looping)
 	s.waits(f)

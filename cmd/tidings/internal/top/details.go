@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/health"
@@ -57,10 +55,9 @@ func (s *sheet) heading(format string, args ...any) {
 // wrap adds an indented text, in as many lines as it needs.
 func (s *sheet) wrap(l line, indent int) {
 	space := strings.Repeat(" ", indent)
-	words := ansi.Wrap(view.Printable(l.text), max(s.width-indent-2, 10), " ./")
-	for i, part := range strings.Split(words, "\n") {
+	for i, part := range wrapped(view.Printable(l.text), s.width-indent-2) {
 		if i > 0 {
-			part = "  " + strings.TrimSpace(part)
+			part = "  " + part
 		}
 		s.lines = append(s.lines, line{
 			text: space + part, link: l.link, opens: l.opens && i == 0, bad: l.bad,
@@ -96,6 +93,25 @@ func (s *sheet) problems(all []debug.Problem) {
 	}
 }
 
+// graphs adds the graphs of a page that have a value other than 0.
+func (s *sheet) graphs(h *debug.History) {
+	if h == nil {
+		return
+	}
+	isFirst := true
+	for _, g := range h.Graphs {
+		if !g.HasValues() {
+			continue
+		}
+		if isFirst {
+			s.heading("Since %s", format.Clock(h.From))
+			isFirst = false
+		}
+		bars := g.Bars(max(10, min(s.width-32, 60)/2))
+		s.add("%-22s %s %s", g.Title, bars, g.Summary())
+	}
+}
+
 func (s *sheet) informer(f *debug.InformerFigures) {
 	h := f.Health
 	s.heading("Informer %s", f.Name)
@@ -120,6 +136,7 @@ func (s *sheet) informer(f *debug.InformerFigures) {
 			s.add("%v", err)
 		}
 	}
+	s.graphs(f.History)
 	s.handlers(f.Handlers)
 	s.heading("Lists and watches")
 	if len(h.Namespaces) == 0 {

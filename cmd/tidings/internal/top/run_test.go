@@ -116,7 +116,7 @@ func TestRun(t *testing.T) {
 			ended <- end{last, err}
 		}()
 		screen.press("1")
-		screen.shows("[1 problems 1]")
+		screen.shows("▶[1] problems 1")
 		screen.shows("is Forbidden")
 		screen.press("3\r") // the handlers, and the informer of the first one
 		screen.shows("Handlers")
