@@ -55,7 +55,17 @@ func (s *sheet) waits(f *debug.ControllerFigures) {
 	for _, w := range f.Waits {
 		if w.State != state {
 			state = w.State
-			s.heading("%s: %d", waitHeadings[state], f.Health.KeysIn(state))
+			text, all, n := waitHeadings[state], f.Health.KeysIn(state), 0
+			for _, other := range f.Waits {
+				if other.State == state {
+					n++
+				}
+			}
+			if all > n {
+				s.heading("%s: %s, the first %d", text, format.Int(all), n)
+			} else {
+				s.heading("%s: %d", text, n)
+			}
 		}
 		s.wait(w.Key, keyLink(w.Key), w)
 	}

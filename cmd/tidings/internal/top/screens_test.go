@@ -340,7 +340,9 @@ func TestWaitsAreShown(t *testing.T) {
 		Key: "a/b", State: controller.WaitBackingOff, Because: "its last call has failed", Since: now.Add(-time.Minute),
 		Attempt: 7, LastError: "no quota", Next: now.Add(time.Hour),
 	}
+	capped := &debug.ControllerFigures{ControllerRow: debug.ControllerRow{Health: controller.Health{BackingOff: 1200}}, Waits: []controller.Wait{w}}
 	for page, want := range map[any]string{
+		capped: "Waiting after an error: 1,200, the first 1",
 		&debug.ControllerFigures{Waits: []controller.Wait{w}}: "a/b for 1m0s: its last call has failed, attempt 7, next in 1h",
 		&debug.KeyFigures{Waits: []debug.KeyWait{{Controller: "c", Wait: w}}}: "controller c for 1m0s: its last call has failed, " +
 			"attempt 7, next in 1h",
