@@ -61,6 +61,12 @@ func (h *Handler) informerProblems(i gather.Informer, now time.Time) []Problem {
 	return f.found
 }
 
+// cacheProblems returns the problems of an informer itself, without those of its handlers: pages that
+// show what its cache holds, or follow it, have them too.
+func (h *Handler) cacheProblems(i gather.Informer, now time.Time) []Problem {
+	return slices.DeleteFunc(h.informerProblems(i, now), func(p Problem) bool { return p.Of != i.Name })
+}
+
 // failing adds the problem of a list and watch that fails.
 func (f *finder) failing(w health.Watch, synced bool, where string, now time.Time) {
 	cause := failureOf(w.LastError)

@@ -203,6 +203,7 @@ func (s *sheet) watch(namespace string, w health.Watch) {
 
 func (s *sheet) key(f *debug.KeyFigures) {
 	s.heading("Key %s", f.Key)
+	s.problems(f.Problems)
 	for _, w := range f.Waits {
 		s.wait("controller "+w.Controller, controllerLink(w.Controller), w.Wait)
 	}

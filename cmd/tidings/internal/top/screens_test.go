@@ -279,11 +279,15 @@ func TestNoProblemsAreNotSaidWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// TestKeysAreInTheDocumentation, with the same words.
+// TestKeysAreInTheDocumentation, with the same words, and a screen.
 func TestKeysAreInTheDocumentation(t *testing.T) {
 	docs, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "command", "top.md"))
 	if err != nil {
 		t.Fatal(err)
+	}
+	screen, err := os.ReadFile(filepath.Join("testdata", "informer-80.golden"))
+	if err != nil || !strings.Contains(string(docs), string(screen)) {
+		t.Errorf("the screen in the page differs from informer-80.golden (%v)", err)
 	}
 	for _, b := range bindings() {
 		if row := fmt.Sprintf("| `%s` | %s |", b.shown, b.what); !strings.Contains(string(docs), row) {
