@@ -190,8 +190,8 @@ func TestPicturesOfTheDocumentation(t *testing.T) {
 	var c debug.ControllerFigures
 	d.read("controller?name=deployments", &c)
 	key := url.QueryEscape(c.LastCalls[0].Key)
-	d.take("why-reconciled", "key?key="+key, 1000, "h1", "main > table")
-	d.take("changed-field", "key?key="+key+"&field=replicas", 1000, "h1", "main > section")
+	d.take("why-reconciled", "key?key="+key, 1000, "h1", "main > div > table")
+	d.take("changed-field", "key?key="+key+"&field=replicas", 1000, "h1", "main > div > section")
 	d.take("memory", "", 1000, "main table:nth-of-type(2)", "main table:nth-of-type(2)")
 	time.Sleep(time.Until(began.Add(historyLength)))
 	d.await("the server does not answer", isOutage)
