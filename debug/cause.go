@@ -47,15 +47,8 @@ func (c Cause) Concerns() string {
 // IsOne reports whether it is one problem.
 func (c Cause) IsOne() bool { return len(c.Problems) == 1 }
 
-// Help returns the heading of the documentation that all its problems have, "" if they differ.
-func (c Cause) Help() string {
-	for _, p := range c.Problems {
-		if p.Help != c.Problems[0].Help {
-			return ""
-		}
-	}
-	return c.Problems[0].Help
-}
+// Help returns the heading of the documentation of its most urgent problem.
+func (c Cause) Help() string { return c.Problems[0].Help }
 
 // setCauses completes the causes of problems: a problem that waits for informers has the cause of
 // the first one of them that has one, and a failure to reach the server has that of the informers.
