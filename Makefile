@@ -129,6 +129,12 @@ browser: ## Test the pages of debug in Chromium, which is installed if it is mis
 	apt-get update && apt-get install -y --no-install-recommends chromium
 	cd debug/browser && $(GO) test -count 1 -timeout 10m ./...
 
+.PHONY: pictures
+pictures: ## Take the pictures of docs/debug from the demo, in Chromium. Look at them.
+	$(GO) build -o bin/tidings ./cmd/tidings
+	cd debug/browser && $(GO) test -count 1 -timeout 10m -run '^TestPicturesOfTheDocumentation$$' \
+		-demo ../../bin/tidings -docs ../../docs/debug
+
 .PHONY: check-bench
 check-bench: ## Check the module bench, and that of the queue's benchmarks, as check does this one.
 	@cd bench && $(GO) vet ./... && $(STATICCHECK) ./... && $(GO) fix -diff ./... && $(GO) mod tidy -diff

@@ -180,6 +180,7 @@ var notTried = map[string]string{
 	"debug.Cached":                                "figures",
 	"debug.Cause":                                 "figures",
 	"debug.Failures":                              "figures",
+	"debug.Graph.Bars(n)":                         "a width of the terminal",
 	"debug.Graph.Text(value)":                     "a figure of a page, for its template",
 	"debug.History":                               "figures",
 	"debug.Pager":                                 "figures",

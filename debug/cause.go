@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tidings-go/tidings/internal/see/format"
 	"github.com/tidings-go/tidings/internal/see/gather"
 )
 
@@ -37,7 +38,7 @@ func (c Cause) Concerns() string {
 		{c.Others, "other", "others"}, {c.Keys, "key", "keys"},
 	} {
 		if part.n > 0 {
-			parts = append(parts, counted(part.n, part.one, part.several))
+			parts = append(parts, format.Counted(part.n, part.one, part.several))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -45,6 +46,9 @@ func (c Cause) Concerns() string {
 
 // IsOne reports whether it is one problem.
 func (c Cause) IsOne() bool { return len(c.Problems) == 1 }
+
+// Help returns the heading of the documentation of its most urgent problem.
+func (c Cause) Help() string { return c.Problems[0].Help }
 
 // setCauses completes the causes of problems: a problem that waits for informers has the cause of
 // the first one of them that has one, and a failure to reach the server has that of the informers.

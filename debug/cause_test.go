@@ -57,6 +57,9 @@ func TestOneCauseIsOneLine(t *testing.T) {
 		t.Fatalf("%d problems with %d causes: %+v", len(problems), len(causes), causes)
 	}
 	c := causes[0]
+	if c.Help() != helpOf(string(noAnswer)) {
+		t.Errorf("the help is %s", c.Help())
+	}
 	if c.What != "The API server does not answer" || now.Sub(c.Since) != 12*time.Second || c.Level != LevelError ||
 		c.Concerns() != "8 informers, 3 controllers, 60 keys" {
 		t.Errorf("the cause is %+v, of %s", c, c.Concerns())

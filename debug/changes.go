@@ -4,11 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"github.com/tidings-go/tidings/internal/see/gather"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/see/gather"
 
 	"github.com/tidings-go/tidings/internal/see/fielddiff"
 	"github.com/tidings-go/tidings/internal/see/inspect"
@@ -50,7 +51,9 @@ type Field struct {
 // ChangesFigures is the JSON form of the page of changes.
 type ChangesFigures struct {
 	Informer string `json:"informer"`
-	Filter   string `json:"filter,omitempty"`
+	// Problems are those of the informer: while it reads nothing, there are no changes.
+	Problems []Problem `json:"problems,omitempty"`
+	Filter   string    `json:"filter,omitempty"`
 	// Changes are the changes in the five seconds after the request. Skipped counts further ones
 	// that had no place. A page with the parameter live has none: the script of it asks for the
 	// stream.
@@ -70,6 +73,9 @@ func (h *Handler) changesPage(r *http.Request, all *gather.Figures) (any, error)
 	for _, i := range all.Informers {
 		if i.View != nil {
 			f.Informers = append(f.Informers, i.Name)
+		}
+		if i.Name == f.Informer {
+			f.Problems = h.cacheProblems(i, now())
 		}
 	}
 	if f.Informer == "" || f.Live {

@@ -2,10 +2,11 @@ package debug
 
 import (
 	"fmt"
-	"github.com/tidings-go/tidings/internal/see/gather"
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/tidings-go/tidings/internal/see/gather"
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/guard"
@@ -14,7 +15,10 @@ import (
 // ControllerFigures is the JSON form of the page of a controller.
 type ControllerFigures struct {
 	ControllerRow
+	// Problems are those of the controller, and of the informers that it follows.
 	Problems []Problem `json:"problems,omitempty"`
+	// Pages are the names of the pages of the informers that it follows.
+	Pages map[string]string `json:"-"`
 	// Guard counts the writes of all controllers of its manager; missing without a guard.
 	Guard *guard.Health `json:"guard,omitempty"`
 	// WithoutManagers reports whether the field managers of a fight or loop are not known.
@@ -41,13 +45,19 @@ func (h *Handler) controllerPage(r *http.Request, all *gather.Figures) (any, err
 	for _, of := range all.Controllers {
 		names = append(names, of.Health.Name)
 		if c := of.Health; c.Name == name {
-			f := ControllerFigures{ControllerRow: h.controllerRow(c)}
-			f.Problems = sorted(controllerProblems(c, now()))
+			f := ControllerFigures{ControllerRow: h.controllerRow(c), Pages: map[string]string{}}
+			f.Problems = controllerProblems(c, now())
 			f.Guard = of.Guard
 			marks := []string{"lease "}
 			for _, i := range c.Informers {
 				marks = append(marks, "informer "+i.Name)
+				at := longestPrefix(i.Name, all.Informers)
+				f.Pages[i.Name] = at
+				if followed, err := informerOf(all, at); err == nil {
+					f.Problems = append(f.Problems, h.cacheProblems(followed, now())...)
+				}
 			}
+			f.Problems = sorted(f.Problems)
 			f.History = h.historyOf(r, controllerGraphs(c.Name), marks...)
 			for _, r := range append(slices.Clip(c.Fights), c.Looping...) {
 				f.WithoutManagers = f.WithoutManagers || r.Manager == ""

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // Graph is a figure over the last hour, or since the handler was made.
@@ -31,6 +33,23 @@ type History struct {
 	Graphs []Graph   `json:"graphs"`
 	// Marks are sorted by time.
 	Marks []Mark `json:"marks,omitempty"`
+}
+
+// UnmarshalJSON reads the JSON form, with the times and marks of each graph.
+func (h *History) UnmarshalJSON(data []byte) error {
+	type form History
+	if err := json.Unmarshal(data, (*form)(h)); err != nil {
+		return err
+	}
+	for i := range h.Graphs {
+		g := &h.Graphs[i]
+		g.Marks, g.Times = h.Marks, make([]time.Time, len(g.Values))
+		for n := range g.Times {
+			before := time.Duration(float64(len(g.Times)-1-n) * h.Period * float64(time.Second))
+			g.Times[n] = h.To.Add(-before)
+		}
+	}
+	return nil
 }
 
 // Mark is something that happened in the ten seconds before a point.
@@ -201,11 +220,11 @@ func (s Series) extremes() (last, lowest, highest int, ok bool) {
 func (g Graph) Text(value float64) string {
 	switch g.Unit {
 	case seconds:
-		return short(time.Duration(value * float64(time.Second)))
+		return format.Short(time.Duration(value * float64(time.Second)))
 	case inBytes:
-		return formatBytes(uint64(value))
+		return format.Bytes(uint64(value))
 	}
-	return number(value)
+	return format.Number(value)
 }
 
 // at returns the time of a value.
@@ -221,13 +240,13 @@ func (g Graph) Summary() string {
 	}
 	text := g.Text(g.Values[last]) + " now"
 	if last < len(g.Values)-1 {
-		text = g.Text(g.Values[last]) + " at " + clock(g.at(last))
+		text = g.Text(g.Values[last]) + " at " + format.Clock(g.at(last))
 	}
 	if g.Values[lowest] == g.Values[highest] {
-		return text + ", and since " + clock(g.at(0))
+		return text + ", and since " + format.Clock(g.at(0))
 	}
 	return fmt.Sprintf("%s, highest %s at %s, lowest %s", text, g.Text(g.Values[highest]),
-		clock(g.at(highest)), g.Text(g.Values[lowest]))
+		format.Clock(g.at(highest)), g.Text(g.Values[lowest]))
 }
 
 // HasValues reports whether it has a value other than 0, so that there is something to draw.
@@ -282,7 +301,7 @@ func (g Graph) Drawing() template.HTML {
 	for _, m := range g.Marks {
 		n, _ := slices.BinarySearchFunc(g.Times, m.At, time.Time.Compare)
 		fmt.Fprintf(&b, `<line class="mark %s" x1="%.1f" x2="%.1[2]f" y1="0" y2="%d"><title>%s %s</title></line>`,
-			m.Kind, g.x(len(g.Times)-1-n), markHeights[m.Kind], clock(m.At),
+			m.Kind, g.x(len(g.Times)-1-n), markHeights[m.Kind], format.Clock(m.At),
 			template.HTMLEscapeString(m.What))
 	}
 	fmt.Fprintf(&b, `<path d="%s"/></svg>`, line(g.Values, g.top(), graphHeight, g.x))
@@ -320,9 +339,9 @@ func sparkline(title string, s Series) template.HTML {
 	if !ok {
 		return ""
 	}
-	whole := short(time.Duration(len(s)-1) * historyPeriod)
+	whole := format.Short(time.Duration(len(s)-1) * historyPeriod)
 	text := template.HTMLEscapeString(fmt.Sprintf("%s in the last %s: %s at last, from %s to %s",
-		title, whole, number(s[last]), number(s[lowest]), number(s[highest])))
+		title, whole, format.Number(s[last]), format.Number(s[lowest]), format.Number(s[highest])))
 	top := max(s[highest], math.SmallestNonzeroFloat64)
 	s = s.peaks(sparkWidth / 2)
 	points := max(len(s), leastPoints)
@@ -334,6 +353,24 @@ func sparkline(title string, s Series) template.HTML {
 		})))
 }
 
+// bars are blocks of eight heights.
+const bars = "▁▂▃▄▅▆▇█"
+
+// Bars draws the values as text of n characters at most, each the largest of its part. A part
+// without a value is a space.
+func (g Graph) Bars(n int) string {
+	steps, top := []rune(bars), g.top()
+	var b strings.Builder
+	for _, v := range g.Values.peaks(n) {
+		bar := ' '
+		if !math.IsNaN(v) {
+			bar = steps[max(0, min(int(v/top*float64(len(steps))), len(steps)-1))]
+		}
+		b.WriteRune(bar)
+	}
+	return b.String()
+}
+
 // peaks returns at most n values: the largest of each part.
 func (s Series) peaks(n int) Series {
 	each := (len(s) + n - 1) / n
@@ -343,15 +380,4 @@ func (s Series) peaks(n int) Series {
 		peaks = append(peaks, part[highest])
 	}
 	return peaks
-}
-
-// number returns a value with one digit after the point, and more for small values.
-func number(value float64) string {
-	switch {
-	case value == float64(int64(value)):
-		return formatInt(int64(value))
-	case value < 1:
-		return strconv.FormatFloat(value, 'g', 2, 64)
-	}
-	return strconv.FormatFloat(value, 'f', 1, 64)
 }

@@ -2,10 +2,12 @@ package debug
 
 import (
 	"fmt"
-	"github.com/tidings-go/tidings/internal/see/gather"
 	"html/template"
 	"net/http"
 	"strings"
+
+	"github.com/tidings-go/tidings/internal/see/format"
+	"github.com/tidings-go/tidings/internal/see/gather"
 
 	"github.com/tidings-go/tidings/shard"
 )
@@ -123,13 +125,14 @@ func slotText(e shard.Entry) string {
 	if e.Owner == "" {
 		text += "no owner"
 	} else {
-		text += fmt.Sprintf("%s for %s, epoch %d, weight %d", e.Owner, short(e.Age), e.Epoch, e.Weight)
+		text += fmt.Sprintf("%s for %s, epoch %d, weight %d", e.Owner, format.Short(e.Age), e.Epoch,
+			e.Weight)
 	}
 	if cover := coverText(e); cover != "" {
 		text += ", " + cover
 	}
 	if e.Next != "" {
-		text += ", moves to " + e.Next + " for " + short(e.MovingFor)
+		text += ", moves to " + e.Next + " for " + format.Short(e.MovingFor)
 	}
 	return text
 }
@@ -139,7 +142,7 @@ func coverText(e shard.Entry) string {
 	if e.Cover == shard.Covered {
 		return ""
 	}
-	text := fmt.Sprintf("%s for %s", e.Cover, short(e.CoverFor))
+	text := fmt.Sprintf("%s for %s", e.Cover, format.Short(e.CoverFor))
 	if e.Reason != "" {
 		text += ": " + e.Reason
 	}
@@ -148,6 +151,3 @@ func coverText(e shard.Entry) string {
 
 // isUncovered reports whether no member calls for an entry.
 func isUncovered(e shard.Entry) bool { return e.Cover == shard.Nobody || e.Cover == shard.NotReady }
-
-// percent returns a share of 1. It rounds down, so that 100 % is all.
-func percent(share float64) string { return fmt.Sprintf("%d %%", int(share*100)) }

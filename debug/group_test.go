@@ -132,11 +132,3 @@ func TestGroupWithoutAMap(t *testing.T) {
 	w = groupPages(t, &stopped)
 	w.has("/", false, "cannot be joined")
 }
-
-func TestPercent(t *testing.T) {
-	for share, want := range map[float64]string{0: "0 %", 255.0 / 256: "99 %", 1: "100 %"} {
-		if got := percent(share); got != want {
-			t.Errorf("%v: %s, want %s", share, got, want)
-		}
-	}
-}

@@ -23,6 +23,9 @@ func TestHistoryBeginsWithAdd(t *testing.T) {
 		defer pages.Close()
 		defer w.pages.Close()
 		o := getJSON[Overview](w, "/?history=1")
+		if g := o.History.Graphs[5]; g.Times[0] != o.History.From || !g.Times[120].Equal(o.History.To) {
+			t.Errorf("the times from JSON are %v to %v", g.Times[0], g.Times[120])
+		}
 		if len(o.History.Graphs[0].Values) != 121 || !o.History.From.Equal(begun) || !o.History.To.Equal(time.Now()) {
 			t.Errorf("the history from %v to %v has %d values", o.History.From, o.History.To, len(o.History.Graphs[0].Values))
 		}
@@ -201,6 +204,12 @@ func TestGraphs(t *testing.T) {
 		if got := (Graph{Values: test.values}).HasValues(); got != test.want {
 			t.Errorf("%v: there is something to draw: %t", test.values, got)
 		}
+	}
+	if got := (Graph{Values: Series{0, 1, math.NaN(), 8, 2, 2}}).Bars(6); got != "▁▂ █▃▃" {
+		t.Errorf("the bars are %q", got)
+	}
+	if got := (Graph{Values: Series{0, 1, math.NaN(), 8, 2, 2}}).Bars(3); got != "▂█▃" {
+		t.Errorf("the bars of two values each are %q", got)
 	}
 	if got := (Graph{Values: Series{math.NaN()}}).Summary(); got != "no value yet" {
 		t.Error(got)

@@ -18,6 +18,8 @@ import (
 // KeyFigures is the JSON form of the page of a key.
 type KeyFigures struct {
 	Key string `json:"key"`
+	// Problems are those of the informers that cache it: what is shown may be old.
+	Problems []Problem `json:"problems,omitempty"`
 	// Field is a text that the shown fields contain, "" for all.
 	Field string `json:"field,omitempty"`
 	// Bodies reports whether objects are shown.
@@ -145,6 +147,7 @@ func (h *Handler) keyPage(r *http.Request, all *gather.Figures) (any, error) {
 			c.Commands = []Command{{"The object on the server", text}}
 		}
 		f.Cached = append(f.Cached, c)
+		f.Problems = append(f.Problems, h.cacheProblems(i, now())...)
 	}
 	if len(f.Cached) == 0 {
 		f.Candidates = containing(all, f.Key)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 const (
@@ -39,7 +40,8 @@ func controllerProblems(c controller.Health, now time.Time) []Problem {
 	}
 	if c.BackingOff > 0 {
 		p := f.add(LevelWarning, topicBackingOff, c.LastErrorAt,
-			"%s after an error; the last one, of %s: %s", counted(c.BackingOff, "key waits", "keys wait"), c.LastErrorOf, c.LastError)
+			"%s after an error; the last one, of %s: %s",
+			format.Counted(c.BackingOff, "key waits", "keys wait"), c.LastErrorOf, c.LastError)
 		p.Keys, p.Cause = c.BackingOff, string(failureOfText(c.LastError))
 	}
 	f.parked(c, now)
@@ -68,12 +70,12 @@ func (f *finder) queue(c controller.Health, now time.Time) {
 	switch hung, waiting := c.HungFor.Duration, c.Waiting.Duration; {
 	case hung > queuedFor && queued > 0:
 		f.add(levelIf(hung > longQueued, LevelError, LevelWarning), topicQueue, now.Add(-hung),
-			"has a queue that does not move: %s, and %s", counted(queued, "key waits", "keys wait"),
+			"has a queue that does not move: %s, and %s", format.Counted(queued, "key waits", "keys wait"),
 			c.WaitingBecause).Keys = queued
 	case waiting > queuedFor:
 		f.add(levelIf(waiting > longQueued, LevelWarning, LevelWaiting), topicQueued, now.Add(-waiting),
 			"%s has been queued for the longest time, of %s: %s", c.Oldest,
-			counted(queued, "key", "keys"), c.WaitingBecause).Keys = queued
+			format.Counted(queued, "key", "keys"), c.WaitingBecause).Keys = queued
 	}
 }
 
@@ -93,7 +95,7 @@ func (f *finder) parked(c controller.Health, now time.Time) {
 		}
 	}
 	if more := c.ParkedKeys - len(c.Parked); last != nil && more > 0 {
-		last.What += fmt.Sprintf("; and %s", counted(more, "more key is", "more keys are")+" held back")
+		last.What += "; and " + format.Counted(more, "more key is", "more keys are") + " held back"
 		last.Keys += more
 	}
 }

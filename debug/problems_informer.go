@@ -8,6 +8,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/see/format"
 	"github.com/tidings-go/tidings/internal/see/gather"
 )
 
@@ -50,7 +51,7 @@ func (h *Handler) informerProblems(i gather.Informer, now time.Time) []Problem {
 		f.handler(i.Name, handler, h.sampler.behind(i.Name, handler), now)
 	}
 	if state.Undecodable > 0 {
-		what := counted(state.Undecodable, "object cannot be decoded", "objects cannot be decoded")
+		what := format.Counted(state.Undecodable, "object cannot be decoded", "objects cannot be decoded")
 		f.add(LevelError, topicObjects, time.Time{}, "%s, as %v", what, state.LastDropped)
 	}
 	if state.IndexErrors+state.TransformErrors+state.Dropped > 0 {
@@ -58,6 +59,12 @@ func (h *Handler) informerProblems(i gather.Informer, now time.Time) []Problem {
 			"%d objects dropped, %d failed transforms, %d failed index functions", state.Dropped, state.TransformErrors, state.IndexErrors)
 	}
 	return f.found
+}
+
+// cacheProblems returns the problems of an informer itself, without those of its handlers: pages that
+// show what its cache holds, or follow it, have them too.
+func (h *Handler) cacheProblems(i gather.Informer, now time.Time) []Problem {
+	return slices.DeleteFunc(h.informerProblems(i, now), func(p Problem) bool { return p.Of != i.Name })
 }
 
 // failing adds the problem of a list and watch that fails.

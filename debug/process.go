@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/controller/election"
+	"github.com/tidings-go/tidings/internal/see/format"
 	"github.com/tidings-go/tidings/internal/see/gather"
 )
 
@@ -82,7 +83,7 @@ func (h *Handler) process(all *gather.Figures) Process {
 		}
 	}
 	for _, g := range all.Groups {
-		owned := counted(g.Health.Owned, "slot", "slots")
+		owned := format.Counted(g.Health.Owned, "slot", "slots")
 		p.Leads = append(p.Leads, fmt.Sprintf("owns %s of %s", owned, g.Health.Lease))
 	}
 	return p

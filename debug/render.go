@@ -5,31 +5,24 @@ import (
 	"html/template"
 	"maps"
 	"net/url"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/tidings-go/tidings/controller"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // functions are the functions of the pages' templates.
 var functions = template.FuncMap{
-	"ago": ago, "bytes": formatBytes, "spark": sparkline, "number": number, "int": formatInt,
+	"ago": ago, "bytes": format.Bytes, "spark": sparkline, "number": format.Number, "int": format.Int,
 	"informer": informerLink, "controller": controllerLink, "group": groupLink, "key": keyLink,
 	"changes":  changesLink,
-	"followed": isFollowed, "join": strings.Join, "short": short, "counted": counted,
-	"percent": percent, "coverText": coverText, "uncovered": isUncovered, "causes": causesOf,
-	"clock": clock, "millis": millis, "utc": utc, "in": until, "breaks": breaks, "some": some,
+	"followed": isFollowed, "join": strings.Join, "short": format.Short, "counted": format.Counted,
+	"percent": format.Percent, "coverText": coverText, "uncovered": isUncovered, "causes": causesOf,
+	"clock": format.Clock, "millis": millis, "utc": utc, "in": until, "breaks": breaks,
+	"some":  format.Some,
 	"strip": strip, "more": moreReasons, "lower": strings.ToLower, "state": state,
-}
-
-// counted returns a number with a noun or a clause, in singular or plural.
-func counted(n int, one, several string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return formatInt(n) + " " + several
 }
 
 // breakable are the signs after which a reader would break a long name. The
@@ -43,9 +36,7 @@ func breaks(text any) template.HTML {
 	return template.HTML(breakable.Replace(escaped)) //nolint:gosec // it is escaped
 }
 
-// clock returns a time of day, and utc a time with its date for machines.
-func clock(t time.Time) string { return t.UTC().Format("15:04:05") + " UTC" }
-
+// millis returns a time of day in UTC, and utc a time with its date for machines.
 func millis(t time.Time) string { return t.UTC().Format("15:04:05.000") }
 
 func utc(t time.Time) string { return t.UTC().Format(time.RFC3339) }
@@ -58,7 +49,7 @@ func ago(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}
-	return short(max(0, time.Since(t)))
+	return format.Short(max(0, time.Since(t)))
 }
 
 // until returns the time until t; "" if t is zero, and "now" if it has passed.
@@ -69,7 +60,7 @@ func until(t time.Time) string {
 	case left <= 0:
 		return "now"
 	default:
-		return "in " + short(left)
+		return "in " + format.Short(left)
 	}
 }
 
@@ -80,58 +71,6 @@ func moreReasons(c any) int {
 	}
 	call := c.(controller.Call)
 	return max(0, len(call.Reasons)-1) + call.MoreReasons
-}
-
-// short returns a duration with two units at most.
-func short(d time.Duration) string {
-	switch {
-	case d < time.Millisecond:
-		return d.Round(time.Microsecond).String()
-	case d < time.Second:
-		return d.Round(time.Millisecond).String()
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	case d < time.Hour:
-		return d.Round(time.Second).String()
-	}
-	return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-}
-
-// formatBytes returns a size, of any type of integers, in binary units.
-func formatBytes(n any) string {
-	v := reflect.ValueOf(n)
-	size := 0.0
-	if v.CanInt() {
-		size = float64(v.Int())
-	} else {
-		size = float64(v.Uint())
-	}
-	if size < 1024 {
-		return fmt.Sprintf("%.0f B", size)
-	}
-	units := [...]string{"KiB", "MiB", "GiB", "TiB"}
-	unit := 0
-	for size /= 1024; size >= 1024 && unit < len(units)-1; unit++ {
-		size /= 1024
-	}
-	return fmt.Sprintf("%.1f %s", size, units[unit])
-}
-
-// formatInt returns a number with its thousands separated.
-func formatInt(n any) string {
-	digits := fmt.Sprint(n)
-	for i := len(digits) - 3; i > 0 && digits[i-1] != '-'; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	return digits
-}
-
-// some returns a number, and "" for 0.
-func some(n any) string {
-	if text := formatInt(n); text != "0" {
-		return text
-	}
-	return ""
 }
 
 func informerLink(name string) string   { return "informer?name=" + url.QueryEscape(name) }

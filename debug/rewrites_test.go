@@ -72,7 +72,7 @@ func TestPagesNameFightsAndLags(t *testing.T) {
 		}
 		w.pass(time.Second)
 		w.has(controllerPage, true, "Fights", "metadata.labels.app", "not known",
-			"configmaps.v1</th><td class=\"n\">13</td>", "is changed in turn by the calls of a/c1 and by others")
+			"configmaps.v1</a></th><td class=\"n\">13</td>", "is changed in turn by the calls of a/c1 and by others")
 		w.has(someKey[:len(someKey)-1]+"1", true, "fights: metadata.labels.app of a/c1", "by this controller")
 		h := getJSON[struct {
 			Health struct{ Fights []struct{ Object string } }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // The size of a strip, in units that the style sheet stretches.
@@ -21,7 +22,7 @@ func strip(history []health.Transition) template.HTML {
 	whole := max(end.Sub(history[0].At), time.Second)
 	var b strings.Builder
 	fmt.Fprintf(&b, `<svg class="strip" role="img" aria-label="States of the last %s" viewBox="0 0 %d %d" `+
-		`preserveAspectRatio="none">`, short(whole), stripWidth, stripHeight)
+		`preserveAspectRatio="none">`, format.Short(whole), stripWidth, stripHeight)
 	for i, at := range history {
 		until := end
 		if i+1 < len(history) {
@@ -32,7 +33,8 @@ func strip(history []health.Transition) template.HTML {
 		fmt.Fprintf(&b, `<rect class="%s" x="%.1f" y="0" width="%.1f" height="%d">`+
 			`<title>%s from %s for %s</title></rect>`,
 			stripClass(at.State), min(x, stripWidth-2), max(width, 2), stripHeight,
-			template.HTMLEscapeString(string(at.State)), clock(at.At), short(max(0, until.Sub(at.At))))
+			template.HTMLEscapeString(string(at.State)), format.Clock(at.At),
+			format.Short(max(0, until.Sub(at.At))))
 	}
 	b.WriteString("</svg>")
 	return template.HTML(b.String()) //nolint:gosec // the states are escaped, the rest are numbers

@@ -131,3 +131,17 @@ func TestPagesWithoutScripts(t *testing.T) {
 		t.Errorf("the changes are %q", text)
 	}
 }
+
+// TestLongValuesBreak: a long value without spaces, such as the slots that are not ready, fits a phone.
+func TestLongValuesBreak(t *testing.T) {
+	b := open(t)
+	width := 0
+	b.run(chromedp.EmulateViewport(390, 1000), chromedp.Navigate(b.url+pages["informer"]), chromedp.WaitVisible("h1"),
+		chromedp.Evaluate(`(() => {
+			document.querySelector("dd").textContent = "1,4,7,".repeat(50);
+			return document.documentElement.scrollWidth;
+		})()`, &width))
+	if width > 390 {
+		t.Errorf("the page is %d pixels wide", width)
+	}
+}

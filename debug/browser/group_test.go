@@ -165,7 +165,7 @@ func openGroup(t *testing.T) (*fleet, groupView) {
 	f.join("b")
 	f.join("c")
 	f.serve(debug.Options{}, f.members["c"])
-	f.start()
+	f.start(browserTimeout)
 	f.run(chromedp.Navigate(f.url+groupPage), chromedp.WaitVisible("h1"))
 	return f, f.sees("three members share the slots", func(v groupView) bool {
 		return v.sharedBy("a", "b", "c") && v.isCalm()

@@ -75,6 +75,23 @@ func TestAnOpenPartStaysOpen(t *testing.T) {
 	b.examine("outage")
 }
 
+// TestPagesOfAnOutageSaySo: that of a controller, a key and changes name the informer that reads
+// nothing, and the first page leads to what to do with one click.
+func TestPagesOfAnOutageSaySo(t *testing.T) {
+	b := open(t)
+	b.server.SetAvailable(false)
+	t.Cleanup(func() { b.server.SetAvailable(true) })
+	b.run(chromedp.Navigate(b.url), chromedp.WaitVisible(`section.problems summary a.help`))
+	for _, name := range []string{"controller", "key", "changes"} {
+		text := ""
+		b.run(chromedp.Navigate(b.url+pages[name]), chromedp.Text("section.problems", &text))
+		if !strings.Contains(text, "configmaps.v1 is Backoff") {
+			t.Errorf("the problems of %s are %q", name, text)
+		}
+		b.examine(name + "-outage")
+	}
+}
+
 // TestGraphsHaveTheTimeBefore: the history has points of before the first request.
 func TestGraphsHaveTheTimeBefore(t *testing.T) {
 	b := open(t)

@@ -69,18 +69,18 @@ func open(t *testing.T) *tab {
 	t.Helper()
 	b := &tab{T: t, server: apisim.Options{}.Start(t)}
 	b.program()
-	b.start()
+	b.start(browserTimeout)
 	return b
 }
 
-// start starts a browser with the tab.
-func (b *tab) start() {
+// start starts a browser with the tab, for a time.
+func (b *tab) start(timeout time.Duration) {
 	b.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(b.T)))
 	if os.Geteuid() == 0 { // as root, Chromium has no sandbox; in a container, little shared memory
 		options = append(options, chromedp.NoSandbox, chromedp.Flag("disable-dev-shm-usage", true))
 	}
-	ctx, cancel := context.WithTimeout(b.T.Context(), browserTimeout)
+	ctx, cancel := context.WithTimeout(b.T.Context(), timeout)
 	b.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, options...)
 	b.Cleanup(cancel)

@@ -61,6 +61,7 @@ var (
 			others: []string{"k8s.io/apimachinery"},
 			tests:  []string{"*"},
 		},
+		"internal/see/format":    {},
 		"internal/see/lograte":   {},
 		"internal/test/logtable": {},
 		"internal/see/footprint": {rooms: []string{"internal/see/inspect"}, tests: []string{"*"}},
@@ -195,7 +196,7 @@ var (
 			rooms: []string{
 				".", "controller", "controller/election", "controller/guard", "flight", "health", "source",
 				"internal/decode/dedup", "internal/see/fielddiff", "internal/decode/fieldpath", "internal/see/footprint",
-				"internal/see/gather", "internal/see/inspect", "shard",
+				"internal/see/format", "internal/see/gather", "internal/see/inspect", "shard",
 			},
 			others: []string{"k8s.io/api", "k8s.io/apimachinery", "sigs.k8s.io/structured-merge-diff/v6/fieldpath", "sigs.k8s.io/yaml"},
 			tests:  []string{"*"},

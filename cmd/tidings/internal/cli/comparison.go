@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/internal/see/format"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -67,10 +68,10 @@ type comparison struct {
 func (c comparison) String() string {
 	if len(c.differences) == 0 {
 		return fmt.Sprintf("the caches and the events of the handlers match the server: %s of %s",
-			view.Counted(c.objects, "object", "objects"), view.Counted(c.types, "type", "types"))
+			format.Counted(c.objects, "object", "objects"), format.Counted(c.types, "type", "types"))
 	}
 	return fmt.Sprintf("the caches and the server differ in %s: %s",
-		view.Counted(len(c.differences), "place", "places"),
+		format.Counted(len(c.differences), "place", "places"),
 		strings.Join(c.differences[:min(maxNamed, len(c.differences))], "; "))
 }
 
@@ -136,18 +137,18 @@ func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 		folded += t.handler().Folded
 	}
 	counts, note := d.lag.Counts(), ""
-	seen := fmt.Sprintf("%s made, %s seen", view.Count(int64(counts.Written)),
-		view.Count(int64(counts.Seen)))
+	seen := fmt.Sprintf("%s made, %s seen", format.Int(counts.Written),
+		format.Int(counts.Seen))
 	if folded > 0 {
 		seen += fmt.Sprintf("; %s folded into later ones, because the output was slow",
-			view.Counted(folded, "update", "updates"))
+			format.Counted(folded, "update", "updates"))
 	}
 	if d.faults != nil {
 		seen += "; faults have undone or hidden the others"
 		note = ", faults included"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s after %s\n%s", p.Dim("──"), view.Short(lasted),
+	fmt.Fprintf(&b, "%s after %s\n%s", p.Dim("──"), format.Short(lasted),
 		view.Table(d.printer.tally.Counts(), p))
 	row := func(name, text string) {
 		fmt.Fprintf(&b, "  %s %s\n", p.Dim(fmt.Sprintf("%-10s", name)), text)
@@ -155,15 +156,15 @@ func (d *demonstration) summarise(lasted time.Duration, found comparison) {
 	row("changes", seen)
 	if counts.Seen > 0 {
 		row("lag", fmt.Sprintf("half within %s, 99 of 100 within %s, %s at most, write to handler%s",
-			view.Short(d.lag.Quantile(0.5)), view.Short(d.lag.Quantile(0.99)),
-			view.Short(d.lag.Quantile(1)), note))
+			format.Short(d.lag.Quantile(0.5)), format.Short(d.lag.Quantile(0.99)),
+			format.Short(d.lag.Quantile(1)), note))
 	}
 	if d.faults != nil {
 		row("faults", strconv.Itoa(d.faults.happened))
 	}
-	row("first sync", fmt.Sprintf("%s in %s", view.Counted(d.initial, "object", "objects"),
-		view.Short(d.synced)))
-	row("peak heap", view.Bytes(d.peak)+", including the server in this process")
+	row("first sync", fmt.Sprintf("%s in %s", format.Counted(d.initial, "object", "objects"),
+		format.Short(d.synced)))
+	row("peak heap", format.Bytes(d.peak)+", including the server in this process")
 	paint := p.Green
 	if len(found.differences) > 0 {
 		paint = p.Red

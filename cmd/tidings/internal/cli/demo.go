@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
-	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 type demoOptions struct {
@@ -111,7 +111,7 @@ func (o *demoOptions) addFlags(cmd *cobra.Command) {
 	flags.IntVar(&o.replicas, "replicas", 0,
 		"run the controllers in so many processes, which divide the namespaces among them")
 	flags.DurationVar(&o.length, "for", demoLength,
-		"how long to run; 0 until Ctrl-C; "+view.Short(faultsLength)+
+		"how long to run; 0 until Ctrl-C; "+format.Short(faultsLength)+
 			" by default with --faults, 0 with --replicas")
 	flags.Uint64Var(&o.seed, "seed", 0,
 		"the number that decides the objects, and what users do (default random; it is printed)")

@@ -21,7 +21,7 @@ func TestDemoEndsWithAComparison(t *testing.T) {
 		`── 7 informers hold its \d+ objects after \S+; now 200 changes per second for 2s, Ctrl-C ends it sooner\n`,
 		`\n\d\d:\d\d:\d\d\.\d{3} ~ \w+ +\S+/\S+ +\S+ \S+ → \S+`, // which changes come depends on the machine's speed
 		`\n── after [2-9]\S*s\n +objects  added  updated  deleted\n`,
-		`\n  pods +1[3-6]\d  `, `\n  lag +half within \S+, `, `\n  first sync \d+ objects in `, `\n  peak heap  \d+ MB`,
+		`\n  pods +1[3-6]\d  `, `\n  lag +half within \S+, `, `\n  first sync \d+ objects in `, `\n  peak heap  [\d.]+ MiB`,
 		`\n  comparison ` + matches + `: \d+ objects of 7 types\n$`,
 	} {
 		if !regexp.MustCompile(pattern).MatchString(got.out.String()) {

@@ -26,6 +26,7 @@ import (
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/flight"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 const (
@@ -114,7 +115,7 @@ func (d *demonstration) open(ctx context.Context, c *common) (err error) {
 		return err
 	}
 	err = say(d.screen, "a simulated cluster with %s at %s, created in %s with --seed %d",
-		view.Counted(d.o.pods, "pod", "pods"), d.server, view.Short(time.Since(began)), d.o.seed)
+		format.Counted(d.o.pods, "pod", "pods"), d.server, format.Short(time.Since(began)), d.o.seed)
 	if err != nil {
 		return err
 	}
@@ -280,13 +281,13 @@ func (d *demonstration) sync(ctx, following context.Context) error {
 	d.peak = heapSize()
 	until, rate := "until Ctrl-C", fmt.Sprintf("%v changes", d.o.churn)
 	if d.o.length > 0 {
-		until = fmt.Sprintf("for %s, Ctrl-C ends it sooner", view.Short(d.o.length))
+		until = fmt.Sprintf("for %s, Ctrl-C ends it sooner", format.Short(d.o.length))
 	}
 	if whole := int64(d.o.churn); float64(whole) == d.o.churn {
-		rate = view.Counted(whole, "change", "changes")
+		rate = format.Counted(whole, "change", "changes")
 	}
 	return say(d.screen, "%d informers hold its %s after %s; now %s per second %s",
-		len(d.types), view.Counted(d.initial, "object", "objects"), view.Short(d.synced),
+		len(d.types), format.Counted(d.initial, "object", "objects"), format.Short(d.synced),
 		rate, until)
 }
 
@@ -342,7 +343,7 @@ func (d *demonstration) drawStatus(now, began time.Time) {
 	}
 	parts = append(parts, d.printer.status(d.factory.Health(), now)...)
 	if lag := d.lag.TakeRecent(); lag > 0 {
-		parts = append(parts, "lag "+view.Short(lag))
+		parts = append(parts, "lag "+format.Short(lag))
 	}
 	switch line := statusLine(d.screen, parts); {
 	case d.screen.Live():

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
-	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 const (
@@ -126,8 +126,8 @@ func (f *faults) await(ctx context.Context, before account, of string,
 	for name, health := range after.informer {
 		lists += health.Lists - before.informer[name].Lists
 	}
-	return fmt.Sprintf("%s, %s changed meanwhile", view.Counted(lists, "list", "lists"),
-		view.Counted(before.changed(after, of), "object", "objects")), true
+	return fmt.Sprintf("%s, %s changed meanwhile", format.Counted(lists, "list", "lists"),
+		format.Counted(before.changed(after, of), "object", "objects")), true
 }
 
 // rewatched and relisted report whether an informer has begun another watch or list.
@@ -308,8 +308,8 @@ func (f *faults) fallSilent(ctx context.Context) {
 		cost, ok = f.await(lasting, before, "", rewatched)
 	}
 	silent := time.Since(before.informer[silentType].LastEvent)
-	f.conclude(ok, "closed and resumed after "+view.Short(silent), cost)
+	f.conclude(ok, "closed and resumed after "+format.Short(silent), cost)
 }
 
 // since returns the time since an account, as text.
-func since(a account) string { return view.Short(time.Since(a.at)) }
+func since(a account) string { return format.Short(time.Since(a.at)) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // load loads files, directories and the standard input, and describes the content of the server. It
@@ -47,7 +48,7 @@ func (s *server) load(ctx context.Context, names []string, in io.Reader,
 		screen.Note(view.Printable("tidings: --load " + strings.Join(names, ", ") +
 			": no object was added"))
 	}
-	return view.Counted(loaded, "object", "objects") + " loaded", nil
+	return format.Counted(loaded, "object", "objects") + " loaded", nil
 }
 
 // withoutKustomizations replaces directories with kustomizations by their other files, and prints a

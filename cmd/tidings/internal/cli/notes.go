@@ -13,6 +13,7 @@ import (
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // showProgress shows the number of objects in the first lists so far: in the status line, or in a
@@ -22,7 +23,7 @@ func (w *watcher) showProgress(now time.Time) {
 	for _, t := range w.types {
 		if health := t.informer.Health(); !health.Synced {
 			parts = append(parts, fmt.Sprintf("%s: %s so far", t,
-				view.Counted(health.Listed, "object", "objects")))
+				format.Counted(health.Listed, "object", "objects")))
 		}
 	}
 	text := "listing " + strings.Join(parts, ", ")
@@ -81,7 +82,7 @@ func (c *watchedCluster) contents() string {
 			continue // the server refuses the list
 		}
 		n := t.informer.Lister().Len()
-		count := view.Counted(n, t.of.Singular, t.of.Plural)
+		count := format.Counted(n, t.of.Singular, t.of.Plural)
 		switch {
 		case t.name != "" && n == 0:
 			count = fmt.Sprintf("no %s %s yet", t.of.Singular, t.name)
@@ -188,17 +189,17 @@ func (w *watcher) summarise() {
 	if w.recorder != nil {
 		did = "recorded"
 	}
-	heading := p.Dim("── " + did + " for " + view.Short(time.Since(w.began)))
+	heading := p.Dim("── " + did + " for " + format.Short(time.Since(w.began)))
 	w.printer.screen.Note(heading + "\n" + view.Table(w.printer.tally.Counts(), p))
 }
 
 func (w *watcher) noteReached() {
 	objects := "no object left"
 	if met := w.goal.Progress(0).Met; met > 0 {
-		objects = view.Counted(met, "object", "objects")
+		objects = format.Counted(met, "object", "objects")
 	}
 	w.printer.note(fmt.Sprintf("%s: %s, after %s", w.o.condition, objects,
-		view.Short(time.Since(w.began))))
+		format.Short(time.Since(w.began))))
 }
 
 // interrupted returns the error of a watch after Ctrl-C: nil for a watch without a condition.
@@ -226,7 +227,7 @@ func (w *watcher) timedOut() error {
 	if w.goal == nil {
 		return nil
 	}
-	return fmt.Errorf("%s was not reached within %s: %s", w.o.condition, view.Short(w.o.timeout),
+	return fmt.Errorf("%s was not reached within %s: %s", w.o.condition, format.Short(w.o.timeout),
 		w.unmet())
 }
 
@@ -250,7 +251,7 @@ func (w *watcher) unmet() string {
 			verb = "does"
 		}
 		why = append(why, fmt.Sprintf("%d of %s %s not meet it: %s", p.Unmet,
-			view.Counted(p.Met+p.Unmet, "object", "objects"), verb, waiting))
+			format.Counted(p.Met+p.Unmet, "object", "objects"), verb, waiting))
 	}
 	if !w.synced {
 		why = append(why, "not everything was listed")

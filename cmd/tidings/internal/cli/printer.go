@@ -11,6 +11,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // printer prints and counts the changes that handlers receive.
@@ -62,13 +63,13 @@ func (p *printer) status(informers []tidings.Health, now time.Time) []string {
 		objects += health.Objects
 		version = newerVersion(version, health.Version)
 	}
-	parts := []string{view.Counted(objects, "object", "objects") + " of " +
-		view.Counted(len(informers), "type", "types")}
+	parts := []string{format.Counted(objects, "object", "objects") + " of " +
+		format.Counted(len(informers), "type", "types")}
 	if version != "" {
 		parts = append(parts, "RV "+view.Printable(version))
 	}
 	parts = append(parts, fmt.Sprintf("%.0f events/s", p.tally.Rate(now)))
-	return append(parts, "heap "+view.Bytes(heapSize()))
+	return append(parts, "heap "+format.Bytes(heapSize()))
 }
 
 // newerVersion returns b if it is newer than a, or if the two cannot be compared.
@@ -96,7 +97,7 @@ func statusLine(screen *view.Screen, parts []string) string {
 }
 
 func remaining(limit time.Duration, began, now time.Time) string {
-	return view.Short(max(time.Second, limit-now.Sub(began)).Round(time.Second)) + " left"
+	return format.Short(max(time.Second, limit-now.Sub(began)).Round(time.Second)) + " left"
 }
 
 // heapSize returns the size of this process's objects in bytes.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/internal/see/format"
 	"github.com/tidings-go/tidings/shard"
 )
 
@@ -131,7 +132,7 @@ func runShards(ctx context.Context, c *common, o shardsOptions, flags *clusterFl
 		return err
 	}
 	if n := len(r.Problems); n > 0 {
-		return fmt.Errorf("the group %s has %s", r.Lease, view.Counted(n, "problem", "problems"))
+		return fmt.Errorf("the group %s has %s", r.Lease, format.Counted(n, "problem", "problems"))
 	}
 	return nil
 }
@@ -140,11 +141,11 @@ func runShards(ctx context.Context, c *common, o shardsOptions, flags *clusterFl
 func shardsText(r shard.Report) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "GROUP %s: %d %% covered, %s, %d moving\n", r.Lease, int(r.Covered*100),
-		view.Counted(len(r.Members), "member", "members"), r.Moving)
+		format.Counted(len(r.Members), "member", "members"), r.Moving)
 	members := [][]string{{"MEMBER", "GENERATION", "STATE", "RENEWED", "SLOTS", "WEIGHT"}}
 	for _, m := range r.Members {
 		members = append(members, []string{m.Identity, m.Generation, memberState(m, r.Planner),
-			view.Short(m.Age) + " ago", fmt.Sprint(m.Slots), fmt.Sprint(m.Weight)})
+			format.Short(m.Age) + " ago", fmt.Sprint(m.Slots), fmt.Sprint(m.Weight)})
 	}
 	owned, owners := map[string]shard.Set{}, [][]string{{"OWNER", "SLOTS"}}
 	controllers := [][]string{{"CONTROLLER", "OWNER"}}

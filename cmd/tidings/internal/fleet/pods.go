@@ -39,7 +39,7 @@ func (k *kubelet) reconcile(
 	pod, client := r.Object, k.coreV1.Pods(r.Namespace())
 	switch {
 	case r.Gone:
-		k.starts.Delete(pod.UID)
+		k.starts.Delete(r.Last.UID)
 		return done, nil
 	case pod.DeletionTimestamp != nil:
 		return done, remove(ctx, client, pod, *metav1.NewDeleteOptions(0)) // the grace period ends

@@ -72,6 +72,11 @@ func (r *rig) run(perSecond float64) {
 	go func() { ended <- manager.Run(ctx) }()
 	r.stop = func() {
 		r.Helper()
+		for _, c := range manager.Health().Controllers {
+			if c.Panics > 0 {
+				r.Errorf("%d calls of the controller %s panicked: %v", c.Panics, c.Name, c.LastError)
+			}
+		}
 		cancel()
 		r.fatal(<-ended)
 		r.stop = func() {}

@@ -14,6 +14,7 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/problem"
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/debug"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 const (
@@ -87,7 +88,7 @@ func (c *Client) get(ctx context.Context, path string) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(answer.Body, maxAnswer+1))
 	switch {
 	case len(body) > maxAnswer:
-		return nil, fmt.Errorf("%s answers with more than %s", c.name, view.Bytes(maxAnswer))
+		return nil, fmt.Errorf("%s answers with more than %s", c.name, format.Bytes(maxAnswer))
 	case err != nil:
 		return nil, problem.Reworded(fmt.Sprintf("%s does not answer in full: %s", c.name,
 			problem.Reason(err)), err)
@@ -113,9 +114,9 @@ func (c *Client) page(ctx context.Context, path string) (any, error) {
 	var figures any
 	switch kind, _, _ := strings.Cut(path, "?"); kind {
 	case "informer":
-		figures = new(debug.InformerFigures)
+		figures, path = new(debug.InformerFigures), path+"&history=1"
 	case "controller":
-		figures = new(debug.ControllerFigures)
+		figures, path = new(debug.ControllerFigures), path+"&history=1"
 	case "group":
 		figures = new(debug.GroupFigures)
 	case "key":

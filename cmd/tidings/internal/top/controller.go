@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // The headings of the objects that are written repeatedly.
@@ -19,16 +19,17 @@ func (s *sheet) controller(f *debug.ControllerFigures) {
 	s.heading("Controller %s", h.Name)
 	s.problems(f.Problems)
 	s.add("%s; %s queued: %d changes, %d requeues, %d in the background", h.State,
-		view.Counted(f.Queued, "key", "keys"), h.Queued.Changes, h.Queued.Requeues, h.Queued.Background)
-	s.add("%s, %s; the longest took %s", view.Counted(h.Calls, "call", "calls"),
-		view.Counted(h.Errors, "error", "errors"), view.Short(h.LongestCall.Duration))
+		format.Counted(f.Queued, "key", "keys"), h.Queued.Changes, h.Queued.Requeues, h.Queued.Background)
+	s.add("%s, %s; the longest took %s", format.Counted(h.Calls, "call", "calls"),
+		format.Counted(h.Errors, "error", "errors"), format.Short(h.LongestCall.Duration))
 	if len(h.WaitingFor) > 0 {
 		s.add("waits for %s", strings.Join(h.WaitingFor, ", "))
 	}
 	if h.Oldest != "" {
 		s.link(keyLink(h.Oldest), "%s has been queued for the longest time, %s: %s", h.Oldest,
-			view.Short(h.Waiting.Duration), h.WaitingBecause)
+			format.Short(h.Waiting.Duration), h.WaitingBecause)
 	}
+	s.graphs(f.History)
 	s.rewrites(fightsHeading, h.Fights)
 	s.rewrites(loopsHeading, h.Looping)
 	s.waits(f)
@@ -36,8 +37,8 @@ func (s *sheet) controller(f *debug.ControllerFigures) {
 		s.heading("Failed calls by their errors")
 	}
 	for _, g := range f.Failures {
-		s.wrap(line{text: fmt.Sprintf("%s of %s%s: %s", view.Counted(g.Calls, "call", "calls"),
-			view.Counted(g.Keys, "key", "keys"), s.ago(", the last ", g.Last), g.Error), bad: true}, 2)
+		s.wrap(line{text: fmt.Sprintf("%s of %s%s: %s", format.Counted(g.Calls, "call", "calls"),
+			format.Counted(g.Keys, "key", "keys"), s.ago(", the last ", g.Last), g.Error), bad: true}, 2)
 	}
 	if len(f.LastFailed) > 0 {
 		s.heading("Last calls that failed")
@@ -54,7 +55,17 @@ func (s *sheet) waits(f *debug.ControllerFigures) {
 	for _, w := range f.Waits {
 		if w.State != state {
 			state = w.State
-			s.heading("%s: %d", waitHeadings[state], f.Health.KeysIn(state))
+			text, all, n := waitHeadings[state], f.Health.KeysIn(state), 0
+			for _, other := range f.Waits {
+				if other.State == state {
+					n++
+				}
+			}
+			if all > n {
+				s.heading("%s: %s, the first %d", text, format.Int(all), n)
+			} else {
+				s.heading("%s: %d", text, n)
+			}
 		}
 		s.wait(w.Key, keyLink(w.Key), w)
 	}
@@ -74,13 +85,13 @@ func (s *sheet) wait(of, link string, w controller.Wait) {
 		text += ", band " + w.Band
 	}
 	if w.Ahead > 0 {
-		text += ", " + view.Counted(w.Ahead, "key of its flow is", "keys of its flow are") + " before it"
+		text += ", " + format.Counted(w.Ahead, "key of its flow is", "keys of its flow are") + " before it"
 	}
 	if w.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", w.Attempt)
 	}
 	if !w.Next.IsZero() {
-		text += ", next in " + view.Short(max(0, w.Next.Sub(s.now)))
+		text += ", next in " + format.Short(max(0, w.Next.Sub(s.now)))
 	}
 	s.link(link, "%s", text)
 	if w.LastError != "" {
@@ -92,7 +103,7 @@ func (s *sheet) wait(of, link string, w controller.Wait) {
 func (s *sheet) writes(f *debug.ControllerFigures) {
 	h := f.Health
 	s.heading("Own writes")
-	s.add("%s not in the caches yet", view.Counted(h.AwaitedWrites, "write is", "writes are"))
+	s.add("%s not in the caches yet", format.Counted(h.AwaitedWrites, "write is", "writes are"))
 	if h.Lag.Count() > 0 {
 		s.add("from a write to the call that it led to: %s", lag(h.Lag))
 	}
@@ -102,13 +113,13 @@ func (s *sheet) writes(f *debug.ControllerFigures) {
 		}
 	}
 	if h.Loops > 0 {
-		s.add("%s only such writes as reasons", view.Counted(h.Loops, "call had", "calls had"))
+		s.add("%s only such writes as reasons", format.Counted(h.Loops, "call had", "calls had"))
 	}
 	g := f.Guard
 	if g == nil {
 		return
 	}
-	counts := []string{view.Count(int64(g.Sent)) + " sent"}
+	counts := []string{format.Int(g.Sent) + " sent"}
 	for _, c := range []struct {
 		n    uint64
 		what string
@@ -119,7 +130,7 @@ func (s *sheet) writes(f *debug.ControllerFigures) {
 		{g.Refused, "refused as unfit"}, {g.Shadowed, "refused by shadow mode"},
 	} {
 		if c.n > 0 {
-			counts = append(counts, view.Count(int64(c.n))+" "+c.what)
+			counts = append(counts, format.Int(c.n)+" "+c.what)
 		}
 	}
 	s.add("writes of its manager: %s", strings.Join(counts, ", "))
@@ -127,8 +138,8 @@ func (s *sheet) writes(f *debug.ControllerFigures) {
 
 // lag returns the mean of measured times and their 99th percentile, as text.
 func lag(d health.Durations) string {
-	return fmt.Sprintf("%s in the mean, 99 of 100 within %s", view.Short(d.Mean()),
-		view.Short(d.Quantile(0.99)))
+	return fmt.Sprintf("%s in the mean, 99 of 100 within %s", format.Short(d.Mean()),
+		format.Short(d.Quantile(0.99)))
 }
 
 // rewrites adds objects whose fields are changed repeatedly.
@@ -143,7 +154,7 @@ func (s *sheet) rewrites(name string, all []controller.Rewrite) {
 		}
 		s.link(keyLink(r.Object), "%s of %s in %s: written by %s; %s for %s, the last%s",
 			strings.Join(r.Fields, ", "), r.Object, r.Informer, strings.Join(by, " and "),
-			view.Counted(r.Times, "time", "times"), s.since(r.Since), s.ago(" ", r.Last))
+			format.Counted(r.Times, "time", "times"), s.since(r.Since), s.ago(" ", r.Last))
 	}
 }
 
@@ -161,22 +172,22 @@ func (s *sheet) calls(all []controller.Call) {
 // call adds a call with its reasons; prefix is the text before it, such as the name of its
 // controller.
 func (s *sheet) call(prefix string, c controller.Call) {
-	text := prefix + c.Key + s.ago(", ", c.Began) + ", took " + view.Short(c.Took.Duration)
+	text := prefix + c.Key + s.ago(", ", c.Began) + ", took " + format.Short(c.Took.Duration)
 	if c.Waited.Duration > 0 {
-		text += ", queued for " + view.Short(c.Waited.Duration)
+		text += ", queued for " + format.Short(c.Waited.Duration)
 	}
 	if c.Lag.Duration > 0 {
-		text += ", began " + view.Short(c.Lag.Duration) + " after the write that led to it"
+		text += ", began " + format.Short(c.Lag.Duration) + " after the write that led to it"
 	}
 	if c.RequeueAfter.Duration > 0 {
-		text += ", asked for a call after " + view.Short(c.RequeueAfter.Duration)
+		text += ", asked for a call after " + format.Short(c.RequeueAfter.Duration)
 	}
 	s.link(keyLink(c.Key), "%s", text)
 	for _, r := range c.Reasons {
 		s.wrap(line{text: "because: " + r.String(), link: keyLink(c.Key)}, 4)
 	}
 	if c.MoreReasons > 0 {
-		more := view.Counted(c.MoreReasons, "other reason", "other reasons")
+		more := format.Counted(c.MoreReasons, "other reason", "other reasons")
 		s.wrap(line{text: "and " + more}, 4)
 	}
 	if c.Error != "" {

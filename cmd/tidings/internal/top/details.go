@@ -7,11 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 type line struct {
@@ -56,10 +55,9 @@ func (s *sheet) heading(format string, args ...any) {
 // wrap adds an indented text, in as many lines as it needs.
 func (s *sheet) wrap(l line, indent int) {
 	space := strings.Repeat(" ", indent)
-	words := ansi.Wrap(view.Printable(l.text), max(s.width-indent-2, 10), " ./")
-	for i, part := range strings.Split(words, "\n") {
+	for i, part := range wrapped(view.Printable(l.text), s.width-indent-2) {
 		if i > 0 {
-			part = "  " + strings.TrimSpace(part)
+			part = "  " + part
 		}
 		s.lines = append(s.lines, line{
 			text: space + part, link: l.link, opens: l.opens && i == 0, bad: l.bad,
@@ -95,16 +93,36 @@ func (s *sheet) problems(all []debug.Problem) {
 	}
 }
 
+// graphs adds the graphs of a page that have a value other than 0.
+func (s *sheet) graphs(h *debug.History) {
+	if h == nil {
+		return
+	}
+	isFirst := true
+	for _, g := range h.Graphs {
+		if !g.HasValues() {
+			continue
+		}
+		if isFirst {
+			s.heading("Since %s", format.Clock(h.From))
+			isFirst = false
+		}
+		bars := g.Bars(max(10, min(s.width-32, 60)/2))
+		s.add("%-22s %s %s", g.Title, bars, g.Summary())
+	}
+}
+
 func (s *sheet) informer(f *debug.InformerFigures) {
 	h := f.Health
 	s.heading("Informer %s", f.Name)
 	s.problems(f.Problems)
 	s.add("%s for %s; %s; version %s; last event or bookmark%s", h.State, s.since(begun(h.Watch)),
-		view.Counted(h.Objects, "object", "objects"), h.Version, s.ago(" ", h.LastEvent))
+		format.Counted(h.Objects, "object", "objects"), h.Version, s.ago(" ", h.LastEvent))
 	if m := f.Memory; m != nil {
-		s.add("memory: about %s: %s of objects, %s of keys, %s of indexes", size(m.Bytes),
-			size(m.ObjectBytes), size(m.KeyBytes), size(m.IndexBytes))
-		s.add("an object takes about %s; the objects share %s", size(m.OwnBytes), size(m.SharedBytes))
+		s.add("memory: about %s: %s of objects, %s of keys, %s of indexes", format.Bytes(m.Bytes),
+			format.Bytes(m.ObjectBytes), format.Bytes(m.KeyBytes), format.Bytes(m.IndexBytes))
+		s.add("an object takes about %s; the objects share %s", format.Bytes(m.OwnBytes),
+			format.Bytes(m.SharedBytes))
 	}
 	if h.Stale+h.Dropped+h.TransformErrors+h.IndexErrors > 0 {
 		s.add("%d older than the cache, %d dropped, %d failed transforms, %d failed index functions",
@@ -118,6 +136,7 @@ func (s *sheet) informer(f *debug.InformerFigures) {
 			s.add("%v", err)
 		}
 	}
+	s.graphs(f.History)
 	s.handlers(f.Handlers)
 	s.heading("Lists and watches")
 	if len(h.Namespaces) == 0 {
@@ -130,11 +149,11 @@ func (s *sheet) informer(f *debug.InformerFigures) {
 		s.heading("Indexes")
 	}
 	for _, index := range f.Indexes {
-		s.add("%s: %s, about %s", index.Name, view.Counted(index.Entries, "entry", "entries"),
-			size(index.Bytes))
+		s.add("%s: %s, about %s", index.Name, format.Counted(index.Entries, "entry", "entries"),
+			format.Bytes(index.Bytes))
 	}
 	if f.Found > 0 {
-		s.heading("Keys: the first %d of %s", len(f.Keys), view.Count(int64(f.Found)))
+		s.heading("Keys: the first %d of %s", len(f.Keys), format.Int(f.Found))
 	}
 	for _, key := range f.Keys {
 		s.link(keyLink(key), "%s", key)
@@ -148,7 +167,7 @@ func (s *sheet) handlers(all []debug.HandlerRow) {
 	}
 	for _, h := range all {
 		text := fmt.Sprintf("%s: %s; %s waiting; behind by %v; %s received", h.Name, h.State,
-			view.Count(int64(h.Pending)), h.Behind.Duration, view.Count(int64(h.Handler.Delivered)))
+			format.Int(h.Pending), h.Behind.Duration, format.Int(h.Handler.Delivered))
 		if h.Folded+h.LeftOut+h.Panics > 0 {
 			text += fmt.Sprintf("; %d folded, %d left out, %d panics", h.Folded, h.LeftOut, h.Panics)
 		}
@@ -162,13 +181,13 @@ func (s *sheet) handlers(all []debug.HandlerRow) {
 
 func (s *sheet) watch(namespace string, w health.Watch) {
 	text := fmt.Sprintf("%s: %s for %s; %s, %s", namespace, w.State, s.since(begun(w)),
-		view.Counted(w.Lists, "list", "lists"), view.Counted(w.Watches, "watch", "watches"))
+		format.Counted(w.Lists, "list", "lists"), format.Counted(w.Watches, "watch", "watches"))
 	if w.Bytes > 0 {
-		text += ", " + view.Bytes(w.Bytes) + " received"
+		text += ", " + format.Bytes(w.Bytes) + " received"
 	}
 	s.add("%s", text)
 	if w.Failures > 0 {
-		s.add("  %s in a row", view.Counted(w.Failures, "failure", "failures"))
+		s.add("  %s in a row", format.Counted(w.Failures, "failure", "failures"))
 	}
 	if w.LastError != nil {
 		s.add("  last error%s: %v", s.ago(" ", w.LastErrorAt), w.LastError)
@@ -184,6 +203,7 @@ func (s *sheet) watch(namespace string, w health.Watch) {
 
 func (s *sheet) key(f *debug.KeyFigures) {
 	s.heading("Key %s", f.Key)
+	s.problems(f.Problems)
 	for _, w := range f.Waits {
 		s.wait("controller "+w.Controller, controllerLink(w.Controller), w.Wait)
 	}

@@ -15,8 +15,11 @@
 //     key.
 //  4. Ages are relative to the time of the process on its first page: the clocks of the two
 //     machines are not compared.
-//  5. After a failed refresh, the last figures remain, and a line has the error.
-//  6. Every text of the process passes through view.Printable.
+//  5. Without an answer, the last figures remain, in grey, and a line has their age and the error.
+//  6. On a narrow screen, names keep their space: columns are left out by rank, and sentences have
+//     lines of their own.
+//  7. What a key does stands in bindings alone. The footer and the help are made from them.
+//  8. Every text of the process passes through view.Printable.
 //
 // # Concurrency properties
 //

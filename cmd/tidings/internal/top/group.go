@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 	"github.com/tidings-go/tidings/debug"
+	"github.com/tidings-go/tidings/internal/see/format"
 	"github.com/tidings-go/tidings/shard"
 )
 
@@ -16,10 +16,10 @@ func (s *sheet) group(f *debug.GroupFigures) {
 	s.heading("Group %s", f.Lease)
 	s.problems(f.Problems)
 	s.add("%s as %s; the term stays open for %s; the planner is %s", f.State,
-		cmp.Or(f.Identity, "no member"), view.Short(f.Remaining), cmp.Or(f.Planner, "not known"))
-	covered := percent(f.Covered).text + " of the slots are covered"
+		cmp.Or(f.Identity, "no member"), format.Short(f.Remaining), cmp.Or(f.Planner, "not known"))
+	covered := format.Percent(f.Covered) + " of the slots are covered"
 	if f.UncoveredFor > 0 {
-		covered += ", others not for up to " + view.Short(f.UncoveredFor)
+		covered += ", others not for up to " + format.Short(f.UncoveredFor)
 	}
 	s.add("%s", covered)
 	for _, some := range []struct{ names, what string }{
@@ -30,18 +30,18 @@ func (s *sheet) group(f *debug.GroupFigures) {
 		}
 	}
 	if f.Late != "" {
-		s.add("late, for up to %s: %s", view.Short(f.LateFor), f.Late)
+		s.add("late, for up to %s: %s", format.Short(f.LateFor), f.Late)
 	}
-	s.add("this process owns %s and calls for %d", view.Counted(f.Owned, "slot", "slots"), f.Serving)
+	s.add("this process owns %s and calls for %d", format.Counted(f.Owned, "slot", "slots"), f.Serving)
 	s.add("its moves: %d in, %d of them after a crash, %d out", f.Moves.In, f.Moves.Crashes, f.Moves.Out)
 	if f.LastError != "" {
-		s.add("%s; the last%s: %s", view.Counted(f.Failures, "failed request", "failed requests"),
+		s.add("%s; the last%s: %s", format.Counted(f.Failures, "failed request", "failed requests"),
 			s.ago(" ", f.LastErrorAt), f.LastError)
 	}
 	s.heading("Members")
 	for _, m := range f.Members {
 		text := fmt.Sprintf("%s: %s, %s, weight %d, renewed %s ago", m.Identity, m,
-			view.Counted(m.Slots, "slot", "slots"), m.Weight, view.Short(m.Age))
+			format.Counted(m.Slots, "slot", "slots"), m.Weight, format.Short(m.Age))
 		if m.Generation != "" {
 			text += ", generation " + m.Generation
 		}
@@ -62,15 +62,15 @@ func (s *sheet) slots(f *debug.GroupFigures) {
 			continue
 		}
 		text := fmt.Sprintf("%s of %s for %s, weight %d", cmp.Or(e.Controller, fmt.Sprint(e.Slot)),
-			cmp.Or(e.Owner, "no owner"), view.Short(e.Age), e.Weight)
+			cmp.Or(e.Owner, "no owner"), format.Short(e.Age), e.Weight)
 		if e.Cover != shard.Covered {
-			text += fmt.Sprintf(", %s for %s", e.Cover, view.Short(e.CoverFor))
+			text += fmt.Sprintf(", %s for %s", e.Cover, format.Short(e.CoverFor))
 		}
 		if e.Reason != "" {
 			text += ": " + e.Reason
 		}
 		if e.Next != "" {
-			text += ", moves to " + e.Next + " for " + view.Short(e.MovingFor)
+			text += ", moves to " + e.Next + " for " + format.Short(e.MovingFor)
 		}
 		s.wrap(line{text: text, bad: e.Cover == shard.Nobody || e.Cover == shard.NotReady}, 2)
 	}
@@ -80,6 +80,6 @@ func (s *sheet) slots(f *debug.GroupFigures) {
 	case n == 0:
 		s.add("There are none.")
 	case n > maxSlots:
-		s.add("and %s", view.Counted(n-maxSlots, "other", "others"))
+		s.add("and %s", format.Counted(n-maxSlots, "other", "others"))
 	}
 }

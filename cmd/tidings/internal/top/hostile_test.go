@@ -16,7 +16,7 @@ import (
 
 // TestRowsOfOneName moves the cursor over rows that nothing tells apart.
 func TestRowsOfOneName(t *testing.T) {
-	m := model{width: 80, height: 24, screen: handlersScreen}
+	m := model{width: 80, height: 24, screen: handlersScreen, client: clientOf(http.NotFoundHandler())}
 	twin := debug.HandlerRow{Handler: health.Handler{Name: "twin"}}
 	m.figures.Informers = []debug.InformerRow{{Name: "pods.v1", Handlers: []debug.HandlerRow{twin, twin, twin}}}
 	for i, key := range []string{"down", "down", "up", "down", "down"} {

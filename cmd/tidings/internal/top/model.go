@@ -23,7 +23,8 @@ type model struct {
 
 	width, height int
 	figures       figures
-	failure       error // of the last refresh; nil if it succeeded
+	failure       error     // of the last refresh; nil if it succeeded
+	answered      time.Time // of the figures, by the clock of this machine
 
 	screen  int
 	screens [groupsScreen + 1]struct {
@@ -33,6 +34,7 @@ type model struct {
 	opened []details // the last one is shown, or a screen if there are none
 	typing prompt
 	typed  string
+	isHelp bool // the keys are shown
 }
 
 // place is the position of the user on a screen or in details.
@@ -59,8 +61,8 @@ const (
 	typesKey
 )
 
-// The messages: the result of a refresh, the result of reading a page with details, and the time of
-// a refresh.
+// The messages: the result of a refresh, the result of reading a page with details, the time of a
+// refresh, and the time to draw again while there is no answer.
 type (
 	refreshed struct {
 		overview debug.Overview
@@ -73,25 +75,34 @@ type (
 		err  error
 	}
 	ticked struct{}
+	waited struct{}
 )
 
 // Init starts the refreshes.
-func (m model) Init() tea.Cmd { return m.wait() }
+func (m model) Init() tea.Cmd { return tea.Batch(m.wait(m.interval, ticked{}), m.draws()) }
 
-func (m model) wait() tea.Cmd {
+// draws returns the command that draws once a second.
+func (m model) draws() tea.Cmd { return m.wait(time.Second, waited{}) }
+
+func (m model) wait(d time.Duration, then tea.Msg) tea.Cmd {
 	return func() tea.Msg {
 		select {
 		case <-m.ctx.Done():
-		case <-time.After(m.interval):
+		case <-time.After(d):
 		}
-		return ticked{}
+		return then
 	}
+}
+
+// isStale reports whether the figures are old: the last refresh has failed, or takes long.
+func (m model) isStale() bool {
+	return m.failure != nil || time.Since(m.answered) > max(3*m.interval, 3*time.Second)
 }
 
 // refresh reads the first page, and the open page.
 func (m model) refresh() tea.Msg {
 	var r refreshed
-	r.err = m.client.read(m.ctx, "", &r.overview)
+	r.err = m.client.read(m.ctx, "?history=1", &r.overview)
 	if load := m.load(); r.err == nil && load != nil {
 		r.page = load().(answered)
 	}
@@ -129,10 +140,12 @@ func (m model) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		m.answer(msg)
 	case refreshed:
 		if m.failure = msg.err; msg.err == nil {
-			m.figures.Overview = msg.overview
+			m.figures.Overview, m.answered = msg.overview, time.Now()
 			m.answer(msg.page)
 		}
-		return m, m.wait()
+		return m, m.wait(m.interval, ticked{})
+	case waited:
+		return m, m.draws()
 	}
 	return m, nil
 }

@@ -3,20 +3,20 @@ package top
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
+	"time"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
-// frameLines is the number of lines of a screen besides the rows: the title, the names of the
-// screens, the note, the names of the columns, and the help.
-const frameLines = 5
-
-// space returns the number of rows that fit on the screen.
-func (m model) space() int { return max(1, m.height-frameLines) }
+// space returns the number of lines that fit below the names of the columns: the last line is the
+// footer.
+func (m model) space() int { return max(1, m.height-len(m.head())-2) }
 
 // View draws the screen.
 func (m model) View() tea.View {
@@ -28,8 +28,10 @@ func (m model) View() tea.View {
 
 // draw returns the lines of the screen. Each line fits.
 func (m model) draw() string {
-	lines := []string{m.title(), m.tabs(), m.note()}
-	if n := len(m.opened); n > 0 {
+	lines := m.head()
+	if n := len(m.opened); m.isHelp {
+		lines = append(lines, m.drawKeys()...)
+	} else if n > 0 {
 		lines = append(lines, m.drawDetails(m.opened[n-1])...)
 	} else {
 		lines = append(lines, m.drawTable()...)
@@ -37,76 +39,143 @@ func (m model) draw() string {
 	for len(lines) < m.height-1 {
 		lines = append(lines, "")
 	}
-	lines = append(lines[:max(0, min(len(lines), m.height-1))], m.palette.Dim(m.help()))
+	lines = append(lines[:max(0, min(len(lines), m.height-1))], m.palette.Dim(m.footer()))
 	for i, l := range lines {
 		lines[i] = strings.TrimRight(ansi.Truncate(l, m.width, "…"), " ")
 	}
 	return strings.Join(lines, "\n")
 }
 
-func (m model) title() string {
+// head returns the lines above the rows: the title, the names of the screens, and the notes.
+func (m model) head() []string {
 	f := m.figures
-	return fmt.Sprintf("%s  %s  heap %s, %s", m.palette.Bold(view.Printable(m.client.name)),
-		f.At.Format("15:04:05"), view.Bytes(f.Process.HeapBytes),
-		view.Counted(f.Process.Goroutines, "goroutine", "goroutines"))
+	title := fmt.Sprintf("%s  %s, every %s  heap %s, %s", m.palette.Bold(view.Printable(m.client.name)),
+		format.Clock(f.At), format.Short(m.interval), format.Bytes(f.Process.HeapBytes),
+		format.Counted(f.Process.Goroutines, "goroutine", "goroutines"))
+	return slices.Concat([]string{title}, m.tabs(), m.notes())
 }
 
-func (m model) tabs() string {
-	var tabs []string
+// tabs returns the names of the screens, in as many lines as they need.
+func (m model) tabs() []string {
+	lines, used := []string{""}, 0
 	for i, t := range m.figures.screens() {
-		tab := fmt.Sprintf(" %d %s %d", i+1, t.name, len(t.rows))
+		tab := fmt.Sprintf(" [%d] %s %d ", i+1, t.name, len(t.rows))
+		if used += len(tab); used > m.width && used > len(tab) {
+			lines, used = append(lines, ""), len(tab)
+		}
 		switch {
 		case i == m.screen:
-			tab = m.palette.Bold("[" + tab[1:] + "]")
-		case i == problemsScreen && len(t.rows) > 0:
+			tab = m.palette.Bold(cursorMark + tab[1:])
+		case i == problemsScreen && len(t.rows) > 0 && !m.isStale():
 			tab = m.palette.Red(tab)
 		}
-		tabs = append(tabs, tab)
+		lines[len(lines)-1] += tab
 	}
-	return strings.Join(tabs, "")
+	return lines
 }
 
-// note returns the text that the user types, the error of the last refresh, or the filter.
-func (m model) note() string {
+// notes returns the lines about the figures: how old they are, the text that the user types or the
+// filter, and the columns that are left out. It is an empty line if there is nothing to say.
+func (m model) notes() []string {
+	var notes []string
+	if m.isStale() {
+		text := fmt.Sprintf("No answer for %s: figures of %s.", format.Short(time.Since(m.answered)),
+			format.Clock(m.figures.At))
+		if m.failure != nil {
+			text += " " + m.failure.Error()
+		}
+		for _, line := range wrapped(view.Printable(text), m.width) {
+			notes = append(notes, m.palette.Red(line))
+		}
+	}
 	switch {
 	case m.typing == typesFilter:
-		return "filter: " + m.typed + "█"
+		notes = append(notes, "filter: "+m.typed+"█")
 	case m.typing == typesKey:
-		return "key (namespace/name): " + m.typed + "█"
-	case m.failure != nil:
-		return m.palette.Red(view.Printable(m.failure.Error()))
+		notes = append(notes, "key (namespace/name): "+m.typed+"█")
 	case m.place().filter != "":
-		return "filter: " + m.place().filter
+		notes = append(notes, "filter: "+m.place().filter)
 	}
-	return ""
+	if len(m.opened) == 0 && !m.isHelp {
+		t, rows := m.table()
+		if _, leftOut := t.widths(rows, m.width-margin); len(leftOut) > 0 {
+			text := "No room for " + strings.Join(leftOut, ", ")
+			notes = append(notes, m.palette.Dim(ansi.Truncate(text, m.width, "…")))
+		}
+	}
+	if notes == nil {
+		notes = []string{""}
+	}
+	return notes
 }
 
-func (m model) help() string {
-	switch {
-	case m.typing != typesNothing:
-		return "enter takes the text  esc leaves it out"
-	case len(m.opened) > 0:
-		return "↑↓ move  enter opens a › line  esc back  / filter  g key  1-6 screen  q quit"
+// footer returns the most important keys.
+func (m model) footer() string {
+	if m.typing != typesNothing {
+		return "Enter takes the text  Esc leaves it out"
 	}
-	return "↑↓ move  enter open  / filter  g key  A-Z sort  1-6 screen  q quit"
+	var keys []string
+	for _, b := range bindings() {
+		if b.footer != "" && !(b.tables && len(m.opened) > 0) {
+			keys = append(keys, b.shown+" "+b.footer)
+		}
+	}
+	return strings.Join(keys, "  ")
 }
 
-// drawTable returns the names of the columns and the rows around the one at the cursor.
+// drawKeys returns the help: what each key does.
+func (m model) drawKeys() []string {
+	s := &sheet{width: m.width - margin}
+	s.heading("Keys")
+	for _, b := range bindings() {
+		s.add("%-6s %s", b.shown, strings.ReplaceAll(b.what, "`", ""))
+	}
+	var lines []string
+	for _, l := range s.lines {
+		lines = append(lines, m.drawn(l, false))
+	}
+	return lines
+}
+
+// drawTable returns the names of the columns, the lines of the rows around the one at the cursor, and
+// the graphs of the first screen if there is room.
 func (m model) drawTable() []string {
 	t, rows := m.table()
-	if len(rows) == 0 {
-		if len(t.rows) > 0 {
-			return []string{"", "  No row contains the filter."}
-		}
-		return []string{"", "  " + t.empty}
+	width := m.width - margin
+	var lines, shown []string
+	switch {
+	case len(rows) > 0:
+	case len(t.rows) > 0:
+		lines = []string{"", "  No row contains the filter."}
+	case m.isStale():
+		lines = []string{"", "  Not known: there is no answer."}
+	default:
+		lines = []string{"", "  " + t.empty}
 	}
-	widths := t.widths(rows, m.width-margin)
-	lines := []string{m.palette.Dim(strings.Repeat(" ", margin) + t.heading(widths))}
-	ids, _ := m.shown()
-	at := m.place().at(ids)
-	from, to := window(at, len(rows), m.space())
-	for i, r := range rows[from:to] {
-		lines = append(lines, m.marked(t.line(r.cells, widths), from+i == at, r.bad))
+	if len(rows) > 0 {
+		widths, _ := t.widths(rows, width)
+		lines = []string{m.palette.Dim(strings.Repeat(" ", margin) + t.heading(widths))}
+		ids, _ := m.shown()
+		chosen, at := m.place().at(ids), 0
+		for i, r := range rows {
+			if i == chosen {
+				at = len(shown)
+			}
+			for n, line := range t.lines(r.cells, widths, width) {
+				shown = append(shown, m.marked(line, i == chosen && n == 0, r.bad))
+			}
+		}
+		from, to := window(at, len(shown), m.space())
+		lines = append(lines, shown[from:to]...)
+	}
+	if m.screen == problemsScreen {
+		s := &sheet{width: width, lines: []line{{}}}
+		s.graphs(m.figures.History)
+		if len(s.lines) > 1 && len(lines)+len(s.lines) <= m.space()+1 {
+			for _, l := range s.lines[1:] {
+				lines = append(lines, m.drawn(l, false))
+			}
+		}
 	}
 	return lines
 }
@@ -115,7 +184,11 @@ func (m model) drawTable() []string {
 func (m model) drawDetails(d details) []string {
 	switch {
 	case d.err != nil:
-		return []string{"", m.palette.Red("  " + view.Printable(d.err.Error()))}
+		lines := []string{""}
+		for _, l := range wrapped(view.Printable(d.err.Error()), m.width-2) {
+			lines = append(lines, m.palette.Red("  "+l))
+		}
+		return lines
 	case d.page == nil:
 		return []string{"", "  Reading …"}
 	}
@@ -125,16 +198,21 @@ func (m model) drawDetails(d details) []string {
 	from, to := window(at, len(all), m.space()+1) // the line of the names of columns is free
 	var lines []string
 	for i, l := range all[from:to] {
-		text := l.text
-		if l.opens {
-			text = linkMark + strings.TrimPrefix(text, " ")
-		}
-		if l.heading {
-			text = m.palette.Bold(text)
-		}
-		lines = append(lines, m.marked(text, from+i == at, l.bad))
+		lines = append(lines, m.drawn(l, from+i == at))
 	}
 	return lines
+}
+
+// drawn returns a line of details.
+func (m model) drawn(l line, chosen bool) string {
+	text := l.text
+	if l.opens {
+		text = linkMark + strings.TrimPrefix(text, " ")
+	}
+	if l.heading {
+		text = m.palette.Bold(text)
+	}
+	return m.marked(text, chosen, l.bad)
 }
 
 const (
@@ -146,7 +224,10 @@ const (
 )
 
 func (m model) marked(line string, chosen, bad bool) string {
-	if bad {
+	switch {
+	case m.isStale():
+		line = m.palette.Dim(ansi.Strip(line))
+	case bad:
 		line = m.palette.Red(line)
 	}
 	if chosen {

@@ -39,9 +39,10 @@ func run(ctx context.Context, c *Client, o Options) (model, error) {
 	m := model{
 		ctx: ctx, client: c, interval: o.Interval, palette: o.Palette, width: o.width, height: o.height,
 	}
-	if err := c.read(ctx, "", &m.figures.Overview); err != nil {
+	if err := c.read(ctx, "?history=1", &m.figures.Overview); err != nil {
 		return m, err
 	}
+	m.answered = time.Now()
 	profile := colorprofile.ASCII
 	if o.Palette.Colours {
 		profile = colorprofile.ANSI

@@ -116,7 +116,7 @@ func TestRun(t *testing.T) {
 			ended <- end{last, err}
 		}()
 		screen.press("1")
-		screen.shows("[1 problems 1]")
+		screen.shows("▶[1] problems 1")
 		screen.shows("is Forbidden")
 		screen.press("3\r") // the handlers, and the informer of the first one
 		screen.shows("Handlers")
@@ -200,8 +200,8 @@ func TestOnce(t *testing.T) {
 	client := clientOf(http.HandlerFunc(files))
 	text, err := client.Tables(t.Context())
 	for _, want := range []string{
-		"PROBLEMS\nSINCE  OF ", "\nINFORMERS\nNAME ", " 4m30s   20,000\n", " 1 MB\n", "\nmailer             configmaps.v1  Behind     12s       42  1.8s     0.4  shop/settings   3s\n",
-		"\nlabels    Running       4    2.5s        1          1        1  9,876      12          14  25ms        2\n", "\nops/labels  Leading",
+		"PROBLEMS\nSINCE  OF ", "\nINFORMERS\nNAME ", " 4m30s   20,000\n", " 1.2 MiB\n", "\nmailer             configmaps.v1  Behind     12s       42  1.8s     0.4  shop/settings   3s\n",
+		"\nlabels    Running       4    2.5s        1          1        1  9,876      12        14.2  25ms        2\n", "\nops/labels  Leading",
 	} {
 		if err != nil || !strings.Contains(text, want) {
 			t.Errorf("no %q (%v) in\n%s", want, err, text)

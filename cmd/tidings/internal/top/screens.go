@@ -9,6 +9,7 @@ import (
 
 	"github.com/tidings-go/tidings/debug"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // figures are the figures of the first page, which the screens show.
@@ -42,7 +43,7 @@ func (f figures) problems() table {
 	t := table{
 		name: "problems", empty: "No problems.",
 		columns: []column{
-			{name: "SINCE", number: true}, {name: "OF", grows: true}, {name: "PROBLEM", grows: true},
+			{name: "SINCE", number: true}, {name: "OF", grows: true}, {name: "PROBLEM", wraps: true},
 		},
 	}
 	for _, c := range f.causes() {
@@ -80,16 +81,16 @@ func (f figures) informers() table {
 	t := table{
 		name: "informers", empty: "No informers.",
 		columns: []column{
-			{name: "NAME", grows: true}, {name: "STATE"}, {name: "FOR", number: true},
-			{name: "LAST EVENT", number: true}, {name: "OBJECTS", number: true},
-			{name: "RATE/S", number: true, wide: true}, {name: "WAITING", number: true},
-			{name: "MEMORY", number: true},
+			{name: "NAME", grows: true}, {name: "STATE"}, {name: "FOR", number: true, rank: 2},
+			{name: "LAST EVENT", number: true, rank: 3}, {name: "OBJECTS", number: true, rank: 4},
+			{name: "RATE/S", number: true, rank: 6}, {name: "WAITING", number: true, rank: 1},
+			{name: "MEMORY", number: true, rank: 5},
 		},
 	}
 	for _, i := range f.Informers {
 		var memory cell
 		if i.Memory != nil {
-			memory = cell{size(i.Memory.Bytes), float64(i.Memory.Bytes)}
+			memory = cell{format.Bytes(i.Memory.Bytes), float64(i.Memory.Bytes)}
 		}
 		t.rows = append(t.rows, row{
 			cells: []cell{
@@ -117,9 +118,9 @@ func (f figures) handlers() table {
 		name: "handlers", empty: "No handlers.",
 		columns: []column{
 			{name: "NAME", grows: true}, {name: "INFORMER", grows: true}, {name: "STATE"},
-			{name: "BEHIND", number: true}, {name: "WAITING", number: true},
-			{name: "MEAN", number: true}, {name: "RATE/S", number: true, wide: true},
-			{name: "CALL", grows: true}, {name: "FOR", number: true},
+			{name: "BEHIND", number: true}, {name: "WAITING", number: true, rank: 1},
+			{name: "MEAN", number: true, rank: 4}, {name: "RATE/S", number: true, rank: 5},
+			{name: "CALL", grows: true, rank: 2}, {name: "FOR", number: true, rank: 3},
 		},
 	}
 	for _, i := range f.Informers {
@@ -143,11 +144,11 @@ func (f figures) controllers() table {
 		name: "controllers", empty: "No controllers.",
 		columns: []column{
 			{name: "NAME", grows: true}, {name: "STATE"}, {name: "QUEUED", number: true},
-			{name: "OLDEST", number: true}, {name: "RUNNING", number: true},
-			{name: "HELD BACK", number: true}, {name: "FAILING", number: true},
-			{name: "CALLS", number: true, wide: true}, {name: "ERRORS", number: true, wide: true},
-			{name: "PER SECOND", number: true, wide: true},
-			{name: "LAG", number: true, wide: true}, {name: "AWAITED", number: true, wide: true},
+			{name: "OLDEST", number: true, rank: 1}, {name: "RUNNING", number: true, rank: 4},
+			{name: "HELD BACK", number: true, rank: 2}, {name: "FAILING", number: true, rank: 3},
+			{name: "CALLS", number: true, rank: 8}, {name: "ERRORS", number: true, rank: 5},
+			{name: "PER SECOND", number: true, rank: 7}, {name: "LAG", number: true, rank: 6},
+			{name: "AWAITED", number: true, rank: 9},
 		},
 	}
 	for _, c := range f.Controllers {
@@ -176,8 +177,8 @@ func (f figures) leases() table {
 		name: "leases", empty: "No leases.",
 		columns: []column{
 			{name: "LEASE", grows: true}, {name: "STATE"}, {name: "HOLDER", grows: true},
-			{name: "FOR", number: true}, {name: "REMAINING", number: true},
-			{name: "CHANGES", number: true, wide: true}, {name: "ERROR", grows: true},
+			{name: "FOR", number: true, rank: 1}, {name: "REMAINING", number: true, rank: 2},
+			{name: "CHANGES", number: true, rank: 3}, {name: "ERROR", wraps: true},
 		},
 	}
 	for _, e := range f.Elections {
@@ -197,9 +198,9 @@ func (f figures) groups() table {
 		name: "shards", empty: "No groups of shards.",
 		columns: []column{
 			{name: "GROUP", grows: true}, {name: "STATE"}, {name: "COVERED", number: true},
-			{name: "UNCOVERED", number: true}, {name: "OWNED", number: true},
-			{name: "MOVING", number: true}, {name: "LIVE", number: true},
-			{name: "REMAINING", number: true}, {name: "ERROR", grows: true},
+			{name: "UNCOVERED", number: true, rank: 1}, {name: "OWNED", number: true, rank: 2},
+			{name: "MOVING", number: true, rank: 3}, {name: "LIVE", number: true, rank: 4},
+			{name: "REMAINING", number: true, rank: 5}, {name: "ERROR", wraps: true},
 		},
 	}
 	for _, g := range f.Groups {
@@ -211,7 +212,8 @@ func (f figures) groups() table {
 		}
 		t.rows = append(t.rows, row{
 			cells: []cell{
-				text(g.Lease), text(string(g.State)), percent(g.Covered), duration(g.UncoveredFor),
+				text(g.Lease), text(string(g.State)), cell{format.Percent(g.Covered), g.Covered},
+				duration(g.UncoveredFor),
 				number(g.Owned), count(g.Moving), number(live), duration(g.Remaining), text(g.LastError),
 			},
 			id: g.Lease, link: groupLink(g.Lease), bad: f.hasProblem("group " + g.Lease),
@@ -232,10 +234,10 @@ func (f figures) tables() string {
 			continue
 		}
 		rows := t.sorted(sorting{})
-		widths := t.widths(rows, 0)
+		widths, _ := t.widths(rows, 0)
 		b.WriteString(t.heading(widths) + "\n")
 		for _, r := range rows {
-			b.WriteString(t.line(r.cells, widths) + "\n")
+			b.WriteString(t.lines(r.cells, widths, 0)[0] + "\n")
 		}
 	}
 	return b.String()

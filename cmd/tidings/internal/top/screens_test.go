@@ -97,10 +97,11 @@ func pressed(m model, keys ...string) model {
 	return m
 }
 
-// TestScreens compares screens after keys with the golden files, at 80 and 160 columns.
+// TestScreens compares screens after keys with the golden files, at 60, 80 and 160 columns.
 func TestScreens(t *testing.T) {
 	for name, keys := range map[string][]string{
 		"problems":           nil,
+		"keys":               {"?"},
 		"informers":          {"2"},
 		"informers-memory":   {"2", "M"},
 		"informers-filter":   {"2", "/", "APPS", "enter"},
@@ -119,7 +120,7 @@ func TestScreens(t *testing.T) {
 		"key":                {"g", "shop/settings", "enter"},
 		"key-end":            {"g", "shop/settings", "enter", "end"},
 	} {
-		for _, width := range []int{80, 160} {
+		for _, width := range []int{60, 80, 160} {
 			file := filepath.Join("testdata", fmt.Sprintf("%s-%d.golden", name, width))
 			got := shown(t, width, 24, keys...).draw() + "\n"
 			lines := strings.Split(got, "\n")
@@ -247,11 +248,64 @@ func TestDetailsFollowTheirLine(t *testing.T) {
 func TestFailuresAreShown(t *testing.T) {
 	m := shown(t, 80, 24, "2")
 	m = sent(m, refreshed{err: errors.New("it does\nnot answer")})
-	if screen := m.draw(); !strings.Contains(screen, "it does not answer") || !strings.Contains(screen, "configmaps.v1") {
-		t.Errorf("after a failure:\n%s", screen)
+	m.answered = time.Now().Add(-8 * time.Second)
+	for _, want := range []string{"No answer for 8s: figures of 12:00:00 UTC. it does not answer", "configmaps.v1"} {
+		if screen := m.draw(); !strings.Contains(screen, want) {
+			t.Errorf("no %q after a failure:\n%s", want, screen)
+		}
 	}
+	m.palette.Colours = true
+	if screen := m.draw(); !strings.Contains(screen, "\x1b[2mpods.v1") {
+		t.Errorf("old figures are not grey: %q", screen)
+	}
+	m.palette.Colours = false
 	if screen := sent(m, ticked{}).draw(); strings.Contains(screen, "not answer") {
 		t.Errorf("after the next refresh:\n%s", screen)
+	}
+}
+
+// TestNoProblemsAreNotSaidWithoutAnAnswer, after a failure and while a request takes long.
+func TestNoProblemsAreNotSaidWithoutAnAnswer(t *testing.T) {
+	m := model{width: 80, height: 24, client: clientOf(http.NotFoundHandler()), answered: time.Now()}
+	if screen := m.draw(); !strings.Contains(screen, "No problems.") {
+		t.Errorf("at rest:\n%s", screen)
+	}
+	late, failed := m, m
+	late.answered, failed.failure = time.Now().Add(-time.Minute), errors.New("refused")
+	for _, m := range []model{late, failed} {
+		if screen := m.draw(); strings.Contains(screen, "No problems") || !strings.Contains(screen, "Not known") {
+			t.Errorf("without an answer:\n%s", screen)
+		}
+	}
+}
+
+// TestKeysAreInTheDocumentation, with the same words, and a screen.
+func TestKeysAreInTheDocumentation(t *testing.T) {
+	docs, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "command", "top.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	screen, err := os.ReadFile(filepath.Join("testdata", "informer-80.golden"))
+	if err != nil || !strings.Contains(string(docs), string(screen)) {
+		t.Errorf("the screen in the page differs from informer-80.golden (%v)", err)
+	}
+	for _, b := range bindings() {
+		if row := fmt.Sprintf("| `%s` | %s |", b.shown, b.what); !strings.Contains(string(docs), row) {
+			t.Errorf("no row %s", row)
+		}
+	}
+	if m := pressed(shown(t, 80, 24, "?"), "2"); m.isHelp || m.screen != problemsScreen {
+		t.Error("a key in the help does more than to close it")
+	}
+}
+
+// TestNamesKeepTheSpace: a narrow screen leaves other columns out, and says so.
+func TestNamesKeepTheSpace(t *testing.T) {
+	screen := shown(t, 60, 24, "3").draw()
+	for _, want := range []string{"controller labels  configmaps.v1", "No room for RATE/S, MEAN"} {
+		if !strings.Contains(screen, want) {
+			t.Errorf("no %q in\n%s", want, screen)
+		}
 	}
 }
 
@@ -290,7 +344,9 @@ func TestWaitsAreShown(t *testing.T) {
 		Key: "a/b", State: controller.WaitBackingOff, Because: "its last call has failed", Since: now.Add(-time.Minute),
 		Attempt: 7, LastError: "no quota", Next: now.Add(time.Hour),
 	}
+	capped := &debug.ControllerFigures{ControllerRow: debug.ControllerRow{Health: controller.Health{BackingOff: 1200}}, Waits: []controller.Wait{w}}
 	for page, want := range map[any]string{
+		capped: "Waiting after an error: 1,200, the first 1",
 		&debug.ControllerFigures{Waits: []controller.Wait{w}}: "a/b for 1m0s: its last call has failed, attempt 7, next in 1h",
 		&debug.KeyFigures{Waits: []debug.KeyWait{{Controller: "c", Wait: w}}}: "controller c for 1m0s: its last call has failed, " +
 			"attempt 7, next in 1h",

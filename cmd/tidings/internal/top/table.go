@@ -2,8 +2,6 @@ package top
 
 import (
 	"cmp"
-	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // column is a column of a table. The first letter of its name is the key that sorts by it.
@@ -18,14 +17,15 @@ type column struct {
 	name string
 	// number columns are aligned to the right, and sorted with the largest number first.
 	number bool
-	// grows columns are shortened if the screen is narrow, the widest one first.
+	// grows columns have names. They are shortened if the others do not fit beside them.
 	grows bool
-	// wide columns are left out on screens narrower than wideScreen.
-	wide bool
+	// wraps is the last column if it has sentences: it takes the width that the others leave, or
+	// lines of its own.
+	wraps bool
+	// rank is the order in which columns are left out on narrow screens: the largest one first, and 0
+	// never.
+	rank int
 }
-
-// wideScreen is the smallest width at which all columns are shown.
-const wideScreen = 100
 
 // cell is a text and the number by which it is sorted, 0 for texts.
 type cell struct {
@@ -59,22 +59,14 @@ func count[N int | int32 | uint64](n N) cell {
 }
 
 // number returns a cell with a number, 0 included.
-func number[N int | int32 | uint64](n N) cell { return cell{view.Count(int64(n)), float64(n)} }
+func number[N int | int32 | uint64](n N) cell { return cell{format.Int(n), float64(n)} }
 
 // rate returns a cell with a number of events a second. It is empty for 0.
 func rate(perSecond float64) cell {
-	switch {
-	case perSecond <= 0:
+	if perSecond <= 0 {
 		return cell{}
-	case perSecond < 10:
-		return cell{fmt.Sprintf("%.1f", perSecond), perSecond}
 	}
-	return cell{view.Count(int64(math.Round(perSecond))), perSecond}
-}
-
-// percent returns a cell with a fraction as a percentage, rounded down: 100 % means all.
-func percent(share float64) cell {
-	return cell{fmt.Sprintf("%d %%", int(share*100)), share}
+	return cell{format.Number(perSecond), perSecond}
 }
 
 // duration returns a cell with a duration. It is empty for 0.
@@ -82,7 +74,7 @@ func duration(d time.Duration) cell {
 	if d <= 0 {
 		return cell{}
 	}
-	return cell{view.Short(d), d.Seconds()}
+	return cell{format.Short(d), d.Seconds()}
 }
 
 // since returns a cell with the time from then to now. It is empty for the zero time.
@@ -91,19 +83,7 @@ func since(then, now time.Time) cell {
 		return cell{}
 	}
 	age := max(0, now.Sub(then))
-	short := view.Short(age.Round(time.Second))
-	if age >= time.Hour {
-		short = strings.TrimSuffix(view.Short(age.Truncate(time.Minute)), "0s")
-	}
-	return cell{short, age.Seconds()}
-}
-
-// size returns a number of bytes in a unit of which there are at least ten.
-func size(n int) string {
-	if n < 10<<10 {
-		return view.Count(int64(n)) + " B"
-	}
-	return view.Bytes(uint64(n))
+	return cell{format.Short(age), age.Seconds()}
 }
 
 // sorting is the order of the rows of a table. With the zero value, rows with problems come first.
@@ -143,24 +123,53 @@ func matching(rows []row, filter string) []row {
 	})
 }
 
-// gap is the space between two columns.
-const gap = "  "
+// gap is the space between two columns, and leastSentence the least width of sentences in one.
+const (
+	gap           = "  "
+	leastSentence = 36
+)
 
-// widths returns the width of each column of some rows on a screen, 0 for omitted columns. A screen
-// of width 0 is unlimited.
-func (t table) widths(rows []row, width int) []int {
+// widths returns the width of each column of some rows on a screen, 0 for omitted columns, and the
+// names of columns that are left out. A screen of width 0 is unlimited.
+func (t table) widths(rows []row, width int) (widths []int, leftOut []string) {
 	widths, total := make([]int, len(t.columns)), -len(gap)
 	for i, c := range t.columns {
-		if c.wide && width > 0 && width < wideScreen {
-			continue
-		}
 		widths[i] = len(c.name)
 		for _, r := range rows {
 			widths[i] = max(widths[i], ansi.StringWidth(r.cells[i].text))
 		}
+		if width > 0 && c.wraps {
+			widths[i] = 0
+			continue
+		}
 		total += widths[i] + len(gap)
 	}
-	for over := total - width; width > 0 && over > 0; over-- {
+	if width == 0 {
+		return widths, nil
+	}
+	over := func() int { // names keep up to a third of the screen
+		over := total - width
+		for i, c := range t.columns {
+			if c.grows {
+				over -= max(0, widths[i]-max(width/3, len(c.name)))
+			}
+		}
+		return over
+	}
+	for over() > 0 {
+		least := 0
+		for i, c := range t.columns {
+			if c.rank > t.columns[least].rank && widths[i] > 0 {
+				least = i
+			}
+		}
+		if t.columns[least].rank == 0 {
+			break
+		}
+		total -= widths[least] + len(gap)
+		leftOut, widths[least] = append(leftOut, t.columns[least].name), 0
+	}
+	for ; total > width; total-- {
 		widest := -1
 		for i, c := range t.columns {
 			if c.grows && widths[i] > len(c.name) && (widest < 0 || widths[i] > widths[widest]) {
@@ -172,7 +181,10 @@ func (t table) widths(rows []row, width int) []int {
 		}
 		widths[widest]--
 	}
-	return widths
+	if last := len(widths) - 1; t.columns[last].wraps && width-total-len(gap) >= leastSentence {
+		widths[last] = width - total - len(gap)
+	}
+	return widths, leftOut
 }
 
 func (t table) heading(widths []int) string {
@@ -180,13 +192,23 @@ func (t table) heading(widths []int) string {
 	for _, c := range t.columns {
 		cells = append(cells, cell{text: c.name})
 	}
-	return t.line(cells, widths)
+	return t.lines(cells, widths, 0)[0]
 }
 
-// line returns cells as a line, without trailing spaces.
-func (t table) line(cells []cell, widths []int) string {
-	var parts []string
+// lines returns cells as lines, without trailing spaces. Only a sentence takes more than one.
+func (t table) lines(cells []cell, widths []int, width int) []string {
+	var parts, more []string
+	start := 0 // of the present column
 	for i, c := range cells {
+		switch {
+		case t.columns[i].wraps && widths[i] > 0:
+			more = wrapped(c.text, widths[i])
+			parts, more = append(parts, more[0]), more[1:]
+			continue
+		case t.columns[i].wraps && width > 0 && c.text != "":
+			start = sentenceIndent
+			more = wrapped(c.text, width-start)
+		}
 		if widths[i] == 0 {
 			continue
 		}
@@ -197,6 +219,23 @@ func (t table) line(cells []cell, widths []int) string {
 		} else {
 			parts = append(parts, shown+space)
 		}
+		start += widths[i] + len(gap)
 	}
-	return strings.TrimRight(strings.Join(parts, gap), " ")
+	lines := []string{strings.TrimRight(strings.Join(parts, gap), " ")}
+	for _, part := range more {
+		lines = append(lines, strings.Repeat(" ", start)+part)
+	}
+	return lines
+}
+
+// sentenceIndent is the indent of a sentence below its row.
+const sentenceIndent = 4
+
+// wrapped returns a text as lines of at most a width.
+func wrapped(text string, width int) []string {
+	lines := strings.Split(ansi.Wrap(text, max(width, 10), ""), "\n")
+	for i, l := range lines {
+		lines[i] = strings.TrimSpace(l)
+	}
+	return lines
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // rateWindow is the time over which a Tally averages its rate.
@@ -120,7 +121,8 @@ func Table(counts []TypeCount, p Palette) string {
 	fmt.Fprintf(w, "%*s\tobjects\tadded\tupdated\tdeleted\t\n", width, "")
 	for i, c := range counts {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n",
-			padded(names[i], width), Count(c.Live()), Count(c.Added), Count(c.Updated), Count(c.Deleted))
+			padded(names[i], width), format.Int(c.Live()), format.Int(c.Added), format.Int(c.Updated),
+			format.Int(c.Deleted))
 	}
 	w.Flush() //nolint:errcheck // a strings.Builder returns no error
 	lines := strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")

@@ -9,20 +9,6 @@ import (
 	"github.com/tidings-go/tidings/cmd/tidings/internal/view"
 )
 
-func TestFigures(t *testing.T) {
-	for _, c := range []struct{ got, want string }{
-		{view.Count(0), "0"}, {view.Count(999), "999"}, {view.Count(1000), "1,000"}, {view.Count(1234567), "1,234,567"}, {view.Count(-1234), "-1,234"},
-		{view.Counted(1, "object", "objects"), "1 object"}, {view.Counted(2000, "object", "objects"), "2,000 objects"},
-		{view.Bytes(12345), "12 kB"}, {view.Bytes(24 << 20), "24 MB"}, {view.Bytes(3 << 29), "1.5 GB"},
-		{view.Short(843 * time.Microsecond), "840µs"}, {view.Short(1234 * time.Microsecond), "1.2ms"},
-		{view.Short(212345 * time.Microsecond), "212ms"}, {view.Short(30 * time.Second), "30s"}, {view.Short(3*time.Minute + 2*time.Second), "3m2s"},
-	} {
-		if c.got != c.want {
-			t.Errorf("got %q, want %q", c.got, c.want)
-		}
-	}
-}
-
 func TestLag(t *testing.T) {
 	var l view.Lag
 	if l.Quantile(0.5) != 0 || l.TakeRecent() != 0 {

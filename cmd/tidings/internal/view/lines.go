@@ -15,8 +15,10 @@ const (
 	// clockFormat is the format of the time of a line, shortClockFormat the format on a narrow
 	// screen.
 	clockFormat, shortClockFormat = "15:04:05.000", "15:04:05"
-	// narrow is the width below which a screen is narrow.
-	narrow = 110
+	// narrow is the width below which a screen is narrow, and twoLines the width below which the
+	// fields of an update have a line of their own, indented by detailIndent.
+	narrow, twoLines = 110, 90
+	detailIndent     = 4
 	// maxNameWidth is the largest width of the column of names. Longer names exceed it.
 	maxNameWidth = 44
 	// minNameWidth is the number of characters of a name that are shown on the narrowest screen.
@@ -37,7 +39,7 @@ type LinesOptions struct {
 	Types []Type
 }
 
-// Lines renders each change as a line.
+// Lines renders each change as a line, and an update on a narrow screen as two.
 type Lines struct {
 	o            LinesOptions
 	contextWidth int // 0 for one cluster
@@ -56,10 +58,16 @@ func NewLines(o LinesOptions) *Lines {
 	return l
 }
 
-// Render returns the line of a change, with its newline.
+// Render returns the lines of a change, each with its newline.
 func (l *Lines) Render(c Change) string {
 	p, width := l.o.Palette, l.width()
 	clock, name := c.At.Format(clockFormat), Printable(c.Name())
+	if c.Event == tidings.Updated && width > detailIndent && width < twoLines {
+		head := p.Dim(c.At.Format(shortClockFormat)) + " " + l.sign(c) + " " + p.Dim(l.kind(c)) + " "
+		head += p.Cyan(shortenedInside(name, width-ansi.StringWidth(head)))
+		below := strings.Repeat(" ", detailIndent) + l.update(c, width-detailIndent)
+		return shortened(head, width) + "\n" + shortened(below, width) + "\n"
+	}
 	if width > 0 && width < narrow {
 		clock = c.At.Format(shortClockFormat)
 		name = shortenedInside(name, max(minNameWidth, width/3))
@@ -70,11 +78,7 @@ func (l *Lines) Render(c Change) string {
 		column = min(column, max(minNameWidth, width/3))
 	}
 	name = padded(name, column)
-	kind := padded(Printable(c.Of.Singular), l.typeWidth)
-	if l.contextWidth > 0 {
-		context := shortenedInside(Printable(c.Of.Context), maxContextWidth)
-		kind = padded(context, l.contextWidth) + " " + kind
-	}
+	kind := l.kind(c)
 	room := 0
 	if width > 0 {
 		room = max(1, width-ansi.StringWidth(clock+" ~ "+kind+" "+name+"  "))
@@ -82,6 +86,16 @@ func (l *Lines) Render(c Change) string {
 	line := p.Dim(clock) + " " + l.sign(c) + " " + p.Dim(kind) + " " + p.Cyan(name) + "  " +
 		l.detail(c, room)
 	return shortened(strings.TrimRight(line, " "), width) + "\n"
+}
+
+// kind returns the columns of the context and the type.
+func (l *Lines) kind(c Change) string {
+	kind := padded(Printable(c.Of.Singular), l.typeWidth)
+	if l.contextWidth == 0 {
+		return kind
+	}
+	context := shortenedInside(Printable(c.Of.Context), maxContextWidth)
+	return padded(context, l.contextWidth) + " " + kind
 }
 
 // width returns the number of characters that fit, 0 for any number.

@@ -265,8 +265,10 @@ func TestLinesFitTheScreen(t *testing.T) {
 	for _, width := range []int{20, 40, 60, 80, 120, 400} {
 		lines := view.NewLines(view.LinesOptions{Width: func() int { return width }})
 		got := strings.TrimSuffix(lines.Render(updated(widgets, many("1", 1), many("2", 2))), "\n")
-		if n := len([]rune(got)); n > width {
-			t.Errorf("a line of %d characters on a screen of %d: %q", n, width, got)
+		for line := range strings.Lines(got) {
+			if n := len([]rune(strings.TrimSpace(line))); n > width {
+				t.Errorf("a line of %d characters on a screen of %d: %q", n, width, got)
+			}
 		}
 		if width >= 60 && width <= 120 && !strings.Contains(got, "  +") {
 			t.Errorf("width %d: the line does not say that there is more: %q", width, got)
@@ -284,18 +286,18 @@ func TestLinesOnANarrowScreen(t *testing.T) {
 		change view.Change
 		want   string
 	}{
-		{updated(deployment, replicas("5", 3, 3, 1), replicas("6", 5, 4, 2)), "05:06:07 ~ deployment shop/web  spec.replicas 3 → 5  status.readyReplicas 3 → 4"},
+		{updated(deployment, replicas("5", 3, 3, 1), replicas("6", 5, 4, 2)), "05:06:07 ~ deployment shop/web\n    spec.replicas 3 → 5  status.readyReplicas 3 → 4"},
 		{view.Change{At: at, Of: pods, Event: tidings.Added, New: runningPod("checkout-worker-5b24pds7np-k4zmd")}, "05:06:07 + pod        shop/checkout…pds7np-k4zmd  Running 1/1 on node-03, 2 res…"},
 		{view.Change{At: at, Of: deployment, Event: tidings.Deleted, Old: replicas("5", 3, 2, 1)}, "05:06:07 - deployment shop/web                    2/3 ready, lived 3h"},
 		{view.Change{At: at, Of: deployment, Event: tidings.Deleted, Tombstone: true, Old: replicas("5", 3, 2, 1)}, "05:06:07 - deployment shop/web                    2/3 ready, lived 3h"},
 		{updated(widgets,
 			object(widgets, "shop", "x", "1", map[string]any{"status": map[string]any{"availableThings": int64(1), "readyThings": int64(1), "updatedThings": int64(1)}}),
 			object(widgets, "shop", "x", "2", map[string]any{"status": map[string]any{"availableThings": int64(2), "readyThings": int64(2), "updatedThings": int64(2)}})),
-			"05:06:07 ~ widget     shop/x                      …dyThings,updatedThings} 1 → 2"},
+			"05:06:07 ~ widget     shop/x\n    status.{availableThings,readyThings,updatedThings} 1 → 2"},
 		{updated(widgets,
 			object(widgets, "shop", "x", "1", map[string]any{"spec": map[string]any{"deeply": map[string]any{"nestedAndVeryLongName": int64(1)}}}),
 			object(widgets, "shop", "x", "2", map[string]any{"spec": map[string]any{"deeply": map[string]any{"nestedAndVeryLongName": int64(2)}}})),
-			"05:06:07 ~ widget     shop/x                      …y.nestedAndVeryLongName 1 → 2"},
+			"05:06:07 ~ widget     shop/x\n    spec.deeply.nestedAndVeryLongName 1 → 2"},
 	} {
 		if got := lines.Render(c.change); got != c.want+"\n" {
 			t.Errorf("got  %q\nwant %q", got, c.want+"\n")
@@ -304,7 +306,7 @@ func TestLinesOnANarrowScreen(t *testing.T) {
 }
 
 func TestValuesStayWholeOnANarrowScreen(t *testing.T) {
-	lines := view.NewLines(view.LinesOptions{Width: func() int { return 80 }, Types: []view.Type{pods, deployment}})
+	lines := view.NewLines(view.LinesOptions{Width: func() int { return 34 }, Types: []view.Type{pods, deployment}})
 	spec := func(version, field, value string) *unstructured.Unstructured {
 		return object(widgets, "shop", "checkout-worker-5b24pds7np-k4zmd", version, map[string]any{
 			"spec": map[string]any{"template": map[string]any{"containers": []any{map[string]any{"name": "worker", field: value}}}},
@@ -317,7 +319,7 @@ func TestValuesStayWholeOnANarrowScreen(t *testing.T) {
 		{"terminationMessage", "Running", "Stopped", "…tionMessage Running → Stopped"},
 	} {
 		got := lines.Render(updated(widgets, spec("1", c.field, c.old), spec("2", c.field, c.now)))
-		if want := "05:06:07 ~ widget     shop/checkout…pds7np-k4zmd  " + c.want + "\n"; got != want {
+		if want := "05:06:07 ~ widget     shop/c…k4zmd\n    " + c.want + "\n"; got != want {
 			t.Errorf("got  %q\nwant %q", got, want)
 		}
 	}
@@ -334,12 +336,14 @@ func TestNothingInAnObjectReachesTheTerminalAsACommand(t *testing.T) {
 		})
 		lines := view.NewLines(view.LinesOptions{Width: func() int { return width }})
 		for _, change := range []view.Change{updated(pods, old, now), {At: at, Of: pods, Event: tidings.Added, New: now}, {At: at, Of: pods, Event: tidings.Deleted, Old: now}} {
-			line, ended := strings.CutSuffix(lines.Render(change), "\n")
-			if !ended || strings.ContainsFunc(line, unicode.IsControl) {
-				t.Errorf("%q", line)
-			}
-			if n := ansi.StringWidth(line); n > width {
-				t.Errorf("%d columns on a screen of %d: %q", n, width, line)
+			for line := range strings.Lines(lines.Render(change)) {
+				line, ended := strings.CutSuffix(line, "\n")
+				if !ended || strings.ContainsFunc(line, unicode.IsControl) {
+					t.Errorf("%q", line)
+				}
+				if n := ansi.StringWidth(line); n > width {
+					t.Errorf("%d columns on a screen of %d: %q", n, width, line)
+				}
 			}
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/internal/decode/dedup"
+	"github.com/tidings-go/tidings/internal/see/format"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -94,7 +95,7 @@ func markers(value, previous any, encoded bool) any {
 			if decoded, err := base64.StdEncoding.DecodeString(text); err == nil && encoded {
 				length = len(decoded)
 			}
-			marker += ", " + Counted(length, "byte", "bytes")
+			marker += ", " + format.Counted(length, "byte", "bytes")
 		}
 		if old, ok := before[key]; ok && !reflect.DeepEqual(old, value) {
 			marker += ", changed"

@@ -6,6 +6,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 // summary describes the state of an object of a kind in a few words, "" for an unknown state.
@@ -68,7 +70,7 @@ func podSummary(obj map[string]any) string {
 		state += " on " + node
 	}
 	if restarts > 0 {
-		state += ", " + Counted(restarts, "restart", "restarts")
+		state += ", " + format.Counted(restarts, "restart", "restarts")
 	}
 	return strings.TrimSpace(state)
 }
@@ -95,7 +97,7 @@ func serviceSummary(obj map[string]any) string {
 func keysSummary(obj map[string]any) string {
 	data, _ := obj["data"].(map[string]any)
 	binary, _ := obj["binaryData"].(map[string]any)
-	return Counted(len(data)+len(binary), "key", "keys")
+	return format.Counted(len(data)+len(binary), "key", "keys")
 }
 
 // customSummary returns the phase or the condition that most custom types have.

@@ -2,59 +2,11 @@ package view
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"text/tabwriter"
-	"time"
 
 	"github.com/charmbracelet/x/ansi"
 )
-
-// Count formats a number with separators: 12,345.
-func Count(n int64) string {
-	digits := strconv.FormatInt(max(n, -n), 10)
-	for i := len(digits) - 3; i > 0; i -= 3 {
-		digits = digits[:i] + "," + digits[i:]
-	}
-	if n < 0 {
-		return "-" + digits
-	}
-	return digits
-}
-
-// Counted formats a number with its noun: 1 object, 12 objects.
-func Counted[N int | int64 | uint64](n N, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return Count(int64(n)) + " " + many
-}
-
-// Bytes formats a size: 24 MB.
-func Bytes(n uint64) string {
-	switch {
-	case n < 1<<20:
-		return fmt.Sprintf("%d kB", n>>10)
-	case n < 1<<30:
-		return fmt.Sprintf("%d MB", n>>20)
-	default:
-		return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
-	}
-}
-
-// Short formats a time with two or three digits: 840µs, 1.2ms, 3.4s.
-func Short(d time.Duration) string {
-	precision := time.Second
-	for _, step := range []struct{ below, precision time.Duration }{
-		{time.Minute, 100 * time.Millisecond}, {time.Second, time.Millisecond},
-		{10 * time.Millisecond, 100 * time.Microsecond}, {time.Millisecond, 10 * time.Microsecond},
-	} {
-		if d < step.below {
-			precision = step.precision
-		}
-	}
-	return max(0, d).Round(precision).String()
-}
 
 // shortened returns at most width characters of text, with … at the end if some are missing; 0
 // means any number.

@@ -9,6 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/tidings-go/tidings/internal/see/fielddiff"
+	"github.com/tidings-go/tidings/internal/see/format"
 )
 
 const (
@@ -34,11 +35,11 @@ func value(v any) string {
 		}
 	case []any:
 		if long() {
-			return "[" + Counted(len(v), "item", "items") + "]"
+			return "[" + format.Counted(len(v), "item", "items") + "]"
 		}
 	case map[string]any:
 		if long() {
-			return "{" + Counted(len(v), "field", "fields") + "}"
+			return "{" + format.Counted(len(v), "field", "fields") + "}"
 		}
 	}
 	return Printable(fielddiff.Format(v, maxValue))
@@ -125,7 +126,7 @@ func linesValue(lines []string, indent int) string {
 	}
 	text := value(lines[0][indent:])
 	if more := len(lines) - 1; more > 0 {
-		text += " +" + Counted(more, "line", "lines")
+		text += " +" + format.Counted(more, "line", "lines")
 	}
 	return text
 }
