@@ -80,7 +80,8 @@ func ip(number int) string {
 }
 
 // node returns the name of the node of a number.
-func node(number int) string { return fmt.Sprintf("node-%d.eu-west-1.compute.internal", number) }
+// Node returns the name of the node of a number.
+func Node(number int) string { return fmt.Sprintf("node-%d.eu-west-1.compute.internal", number) }
 
 // Namespace returns the namespace of a number's workload.
 func Namespace(workload int) string { return fmt.Sprintf("team-%02d", workload%Namespaces) }
