@@ -31,7 +31,8 @@ func prepare(ctx context.Context, p program) (*copies, error) {
 		return nil, err
 	}
 	if found.Path != migration.Tidings+"/bench" {
-		return nil, fmt.Errorf("the working directory is in module %s: run it in the directory bench", found.Path)
+		return nil, fmt.Errorf("the working directory is in module %s: run it in the directory bench",
+			found.Path)
 	}
 	from, err := migration.Download(ctx, found.Dir, p.module+"@"+p.version)
 	if err != nil {
@@ -95,11 +96,6 @@ func (c *copies) addSource(dir, name string) error {
 	return os.WriteFile(filepath.Join(dir, c.main, "programs_"+name), text, 0o644)
 }
 
-// goMod is what `go mod edit -json` and `go list -m -json` print.
-type goMod struct {
-	Require []struct{ Path, Version string }
-}
-
 // require edits the go.mod of a copy.
 func (c *copies) require(ctx context.Context, dir string) error {
 	edits := []string{"mod", "edit"}
@@ -111,12 +107,21 @@ func (c *copies) require(ctx context.Context, dir string) error {
 		edits = append(edits, "-replace="+module+"="+place,
 			"-require="+module+"@v0.0.0-00010101000000-000000000000")
 	}
-	later, err := c.later(ctx, dir)
+	theirs, err := readMod(ctx, dir)
 	if err != nil {
 		return err
 	}
-	for module, version := range later {
+	ours, err := readMod(ctx, filepath.Join(c.root, "bench"))
+	if err != nil {
+		return err
+	}
+	for module, version := range theirs.later(ours) {
 		edits = append(edits, "-require="+module+"@"+version)
+	}
+	for _, r := range theirs.Replace {
+		if r.New.Version == "" { // a directory of the module's repository, which the module lacks
+			edits = append(edits, "-dropreplace="+r.Old.Path)
+		}
 	}
 	for i, module := range c.missing {
 		place := filepath.Join(dir, fmt.Sprintf("programs_missing%d", i))
@@ -133,52 +138,52 @@ func (c *copies) require(ctx context.Context, dir string) error {
 	return err
 }
 
-// later returns the modules that the copy requires in an older version than this repository, with
-// the versions of this repository: those that Kubernetes releases together, and controller-runtime.
-func (c *copies) later(ctx context.Context, dir string) (map[string]string, error) {
-	theirs, err := requirements(ctx, dir)
-	if err != nil {
-		return nil, err
+// goMod is what `go mod edit -json` prints.
+type goMod struct {
+	Require []struct{ Path, Version string }
+	Replace []struct {
+		Old struct{ Path string }
+		New struct{ Version string }
 	}
-	ours, err := requirements(ctx, filepath.Join(c.root, "bench"))
-	if err != nil {
-		return nil, err
-	}
-	const controllerRuntime = "sigs.k8s.io/controller-runtime"
-	all := map[string]string{}
-	for module, version := range theirs {
-		want := ours["k8s.io/client-go"]
-		switch {
-		case module == controllerRuntime:
-			want = ours[controllerRuntime]
-		case !strings.HasPrefix(module, "k8s.io/") || strings.HasPrefix(version, "v0.0.") ||
-			!strings.HasPrefix(version, "v0."):
-			continue // such as k8s.io/utils, which has a version of its own
-		}
-		if version < want { // their minor versions have two digits
-			all[module] = want
-		}
-	}
-	return all, nil
 }
 
-// requirements returns the versions of the modules that the go.mod of a directory requires.
-func requirements(ctx context.Context, dir string) (map[string]string, error) {
+func readMod(ctx context.Context, dir string) (m goMod, err error) {
 	text, err := migration.Go(ctx, dir, "mod", "edit", "-json")
 	if err != nil {
-		return nil, err
+		return m, err
 	}
-	var read struct {
-		Require []struct{ Path, Version string }
+	return m, json.Unmarshal(text, &m)
+}
+
+// version returns the required version of a module, or "".
+func (m goMod) version(module string) string {
+	for _, r := range m.Require {
+		if r.Path == module {
+			return r.Version
+		}
 	}
-	if err := json.Unmarshal(text, &read); err != nil {
-		return nil, err
-	}
+	return ""
+}
+
+// later returns the modules that m requires in an older version than ours, with the versions of
+// ours: those that Kubernetes releases together, and controller-runtime.
+func (m goMod) later(ours goMod) map[string]string {
+	const clientGo, controllerRuntime = "k8s.io/client-go", "sigs.k8s.io/controller-runtime"
 	all := map[string]string{}
-	for _, r := range read.Require {
-		all[r.Path] = r.Version
+	for _, r := range m.Require {
+		want := ours.version(clientGo)
+		switch {
+		case r.Path == controllerRuntime:
+			want = ours.version(controllerRuntime)
+		case !strings.HasPrefix(r.Path, "k8s.io/") || strings.HasPrefix(r.Version, "v0.0.") ||
+			!strings.HasPrefix(r.Version, "v0."):
+			continue // such as k8s.io/utils, which has a version of its own
+		}
+		if r.Version < want { // their minor versions have two digits
+			all[r.Path] = want
+		}
 	}
-	return all, nil
+	return all
 }
 
 // modules lets the go command complete go.mod and go.sum.

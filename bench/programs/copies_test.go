@@ -32,6 +32,8 @@ require (
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd
 	sigs.k8s.io/controller-runtime v0.23.3
 )
+
+replace k8s.io/api => ../api
 `)
 	const text = "package main\n\nimport \"k8s.io/client-go/informers\"\n\nvar _ informers.SharedInformerFactory\n"
 	write(module, "main.go", text)
@@ -60,6 +62,9 @@ require (
 			if !strings.Contains(required, want) {
 				t.Errorf("%s: go.mod lacks %q:\n%s", v, want, required)
 			}
+		}
+		if strings.Contains(required, "../api") {
+			t.Errorf("%s: go.mod has a directory that the module lacks:\n%s", v, required)
 		}
 		if !strings.Contains(read(v, "programs_heap.go"), "package main") {
 			t.Errorf("%s: the file that prints the live heap is missing", v)

@@ -32,21 +32,24 @@ func (f figures) String() string {
 const startLimit = 5 * time.Minute
 
 // measure runs a program once.
-func (c *copies) measure(ctx context.Context, v variant, s *cluster, o options) (f figures, err error) {
+func (c *copies) measure(
+	ctx context.Context, v variant, s *cluster, o options,
+) (f figures, err error) {
 	s.reset()
 	ctx, cancel := context.WithTimeout(ctx, startLimit+o.rest)
 	defer cancel()
-	p, err := c.start(ctx, v, append(s.environment(o.pods), c.environment...))
+	p, err := c.start(ctx, v, s.kubeconfig, o.pods)
 	if err != nil {
 		return f, err
 	}
 	defer func() {
 		if ended := p.stop(); err != nil {
-			err = fmt.Errorf("%w (%w); its last lines:\n%s", err, ended, indent(p.tail()))
+			err = fmt.Errorf("%w; the program: %w, and its last lines:\n%s",
+				err, ended, indent(p.tail()))
 		}
 	}()
 	if c.readyz != "" {
-		err = awaitURL(ctx, c.readyz)
+		err = p.awaitURL(ctx, c.readyz)
 	} else {
 		_, err = p.await(ctx, c.ready)
 	}
@@ -59,6 +62,8 @@ func (c *copies) measure(ctx context.Context, v variant, s *cluster, o options) 
 	}
 	select {
 	case <-time.After(o.rest):
+	case <-p.ended:
+		return f, errors.New("it has ended")
 	case <-ctx.Done():
 		return f, ctx.Err()
 	}
@@ -73,8 +78,8 @@ func (c *copies) measure(ctx context.Context, v variant, s *cluster, o options) 
 type process struct {
 	*exec.Cmd
 	begin time.Time
-	wrote io.Closer
-	ended chan struct{} // closed after the last line
+	ended chan struct{} // closed after the last line and the end
+	err   error         // of the end
 
 	mu    sync.Mutex // guards the rest
 	lines []string
@@ -82,22 +87,34 @@ type process struct {
 }
 
 // start starts a program.
-func (c *copies) start(ctx context.Context, v variant, environment []string) (*process, error) {
+func (c *copies) start(
+	ctx context.Context, v variant, kubeconfig string, pods int,
+) (*process, error) {
 	read, write := io.Pipe()
+	var arguments []string
+	for _, argument := range c.arguments {
+		arguments = append(arguments, strings.ReplaceAll(argument, "KUBECONFIG", kubeconfig))
+	}
 	p := &process{
-		Cmd: exec.CommandContext(ctx, c.binary(v), c.arguments...), wrote: write,
+		Cmd:   exec.CommandContext(ctx, c.binary(v), arguments...),
 		ended: make(chan struct{}), more: make(chan struct{}),
 	}
-	p.Dir, p.Env, p.Stdout, p.Stderr = c.dirs[v], environment, write, write
+	p.Dir, p.Stdout, p.Stderr = c.dirs[v], write, write
+	p.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, fmt.Sprintf("PROGRAMS_PODS=%d", pods))
+	p.Env = append(p.Env, c.environment...)
 	p.begin = time.Now()
 	if err := p.Start(); err != nil {
 		return nil, err
 	}
+	go func() {
+		p.err = p.Wait()
+		_ = write.Close() // a pipe in memory: it cannot fail
+	}()
 	go p.read(read)
 	return p, nil
 }
 
-// read keeps the lines of the program's output until the pipe is closed.
+// read keeps the lines of the program's output until it has ended.
 func (p *process) read(from io.Reader) {
 	defer close(p.ended)
 	lines := bufio.NewScanner(from)
@@ -126,6 +143,8 @@ func (p *process) await(ctx context.Context, text string) (string, error) {
 		seen += len(lines)
 		select {
 		case <-more:
+		case <-p.ended:
+			return "", errors.New("it has ended")
 		case <-ctx.Done():
 			return "", fmt.Errorf("no line with %q: %w", text, ctx.Err())
 		}
@@ -141,14 +160,11 @@ func (p *process) tail() string {
 
 // stop kills the program and returns the reason of its end.
 func (p *process) stop() error {
-	killed := p.Process.Kill()
-	ended := p.Wait()
-	_ = p.wrote.Close() // a pipe in memory: it cannot fail
-	<-p.ended
-	if killed != nil && !errors.Is(killed, os.ErrProcessDone) {
-		return killed
+	if err := p.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
 	}
-	return ended
+	<-p.ended
+	return p.err
 }
 
 // cpu returns the user and system time so far.
@@ -207,8 +223,8 @@ func (p *process) liveHeap(ctx context.Context) (heap float64, err error) {
 	return heap, err
 }
 
-// awaitURL waits until a server answers with 200.
-func awaitURL(ctx context.Context, url string) error {
+// awaitURL waits until a server of the program answers with 200.
+func (p *process) awaitURL(ctx context.Context, url string) error {
 	for {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
@@ -224,6 +240,8 @@ func awaitURL(ctx context.Context, url string) error {
 		}
 		select {
 		case <-time.After(20 * time.Millisecond):
+		case <-p.ended:
+			return errors.New("it has ended")
 		case <-ctx.Done():
 			return fmt.Errorf("%s does not answer with 200: %w", url, ctx.Err())
 		}

@@ -4,8 +4,8 @@ package main
 type program struct {
 	name            string
 	module, version string
-	// newCache gives managers of controller-runtime the option NewCache in the directory trees; otherwise
-	// imports are replaced there.
+	// newCache gives managers of controller-runtime the option NewCache in the directories trees;
+	// otherwise imports are replaced there.
 	newCache bool
 	trees    []string
 	// main is the directory of the main package. If source is set, it is made of that file.
@@ -13,7 +13,8 @@ type program struct {
 	// missing are modules that cannot be had any more. Requirements name them, and no package needs
 	// them.
 	missing []string
-	// arguments and environment are those of the program.
+	// arguments and environment are those of the program. KUBECONFIG in an argument stands for the
+	// file that the variable of that name has.
 	arguments, environment []string
 	// crds are directories with definitions of the program's custom resources.
 	crds []string
@@ -32,8 +33,8 @@ var programs = []program{
 	{
 		name: "external-dns", module: "sigs.k8s.io/external-dns", version: "v0.21.0",
 		trees: []string{"."}, main: ".", missing: []string{"vbom.ml/util"},
-		arguments: []string{"--provider=inmemory", "--registry=noop", "--source=service",
-			"--source=pod", "--interval=1h"},
+		arguments: []string{"--kubeconfig=KUBECONFIG", "--provider=inmemory", "--registry=noop",
+			"--source=service", "--source=pod", "--interval=1h"},
 		ready:    "All records are already up to date",
 		packages: []string{"./source/..."},
 	},
@@ -46,14 +47,14 @@ var programs = []program{
 	{
 		name:    "OpenTelemetry, k8sattributes",
 		module:  "github.com/open-telemetry/opentelemetry-collector-contrib/processor/k8sattributesprocessor",
-		version: "v1.4.1", trees: []string{"."},
+		version: "v1.0.0", trees: []string{"."},
 		main: "cmd/programs", source: "k8sattributes.go", ready: said,
 		packages: []string{"./..."},
 	},
 	{
 		name: "descheduler", module: "sigs.k8s.io/descheduler", version: "v0.36.0",
 		trees: []string{"cmd", "pkg"}, main: "cmd/descheduler",
-		arguments: []string{"--policy-config-file=examples/too-many-restarts.yml",
+		arguments: []string{"--kubeconfig=KUBECONFIG", "--policy-config-file=examples/too-many-restarts.yml",
 			"--descheduling-interval=1h", "--secure-port=0", "-v=1"},
 		ready:    "Number of evictions/requests",
 		packages: []string{"./pkg/..."},

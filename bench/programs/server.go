@@ -6,7 +6,6 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -220,9 +219,4 @@ func endpointSlice(s *corev1.Service, number int) *discoveryv1.EndpointSlice {
 		})
 	}
 	return slice
-}
-
-// environment is the environment of a program.
-func (c *cluster) environment(pods int) []string {
-	return append(os.Environ(), "KUBECONFIG="+c.kubeconfig, fmt.Sprintf("PROGRAMS_PODS=%d", pods))
 }

@@ -24,7 +24,8 @@ type outcome struct {
 
 // testAll runs the tests of all programs that have some, in both variants.
 func testAll(ctx context.Context, all []*copies) error {
-	fmt.Println("| program | packages | | passed | skipped | failed |\n| --- | --- | --- | --- | --- | --- |")
+	fmt.Println("| program | packages | | passed | skipped | failed |")
+	fmt.Println("| --- | --- | --- | --- | --- | --- |")
 	different := false
 	for _, c := range all {
 		if c.packages == nil {
@@ -42,7 +43,8 @@ func testAll(ctx context.Context, all []*copies) error {
 			if v == after {
 				name, packages = "", ""
 			}
-			fmt.Printf("| %s | %s | %s | %d | %d | %d |\n", name, packages, v, o.passed, o.skipped, len(o.failed))
+			fmt.Printf("| %s | %s | %s | %d | %d | %d |\n",
+				name, packages, v, o.passed, o.skipped, len(o.failed))
 			if o.notBuilt != "" {
 				log.Printf("%s, %s does not build:\n%s", c.name, v, indent(o.notBuilt))
 			}
@@ -68,7 +70,8 @@ func (o *outcome) report(name string, earlier *outcome) (different bool) {
 	}
 	for _, test := range slices.Sorted(maps.Keys(earlier.failed)) {
 		if _, ok := o.failed[test]; !ok {
-			log.Printf("%s: %s fails before the change alone:\n%s", name, test, indent(earlier.failed[test]))
+			log.Printf("%s: %s fails before the change alone:\n%s",
+				name, test, indent(earlier.failed[test]))
 		}
 	}
 	return different
@@ -76,7 +79,9 @@ func (o *outcome) report(name string, earlier *outcome) (different bool) {
 
 // test runs the tests of a variant, one package after the other: many of them measure time.
 func (c *copies) test(ctx context.Context, v variant) (*outcome, error) {
-	arguments := append([]string{"test", modules, "-json", "-p=1", "-timeout=20m", "-vet=off"}, c.packages...)
+	arguments := append([]string{
+		"test", modules, "-json", "-p=1", "-timeout=20m", "-vet=off",
+	}, c.packages...)
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = c.dirs[v]
 	var failure bytes.Buffer
@@ -126,8 +131,8 @@ func (o *outcome) read(from io.Reader) error {
 			o.notBuilt += e.Output
 		case e.Test == "" && e.Action == "fail":
 			// A package fails with one of its tests, or alone.
-			if !slices.ContainsFunc(slices.Collect(maps.Keys(o.failed)), func(failed string) bool {
-				return strings.HasPrefix(failed, e.Package+" ")
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(o.failed)), func(test string) bool {
+				return strings.HasPrefix(test, e.Package+" ")
 			}) {
 				o.failed[name] = text(output[name])
 			}

@@ -79,7 +79,6 @@ func ip(number int) string {
 	return fmt.Sprintf("10.%d.%d.%d", 64+number>>16&63, number>>8&255, number&255)
 }
 
-// node returns the name of the node of a number.
 // Node returns the name of the node of a number.
 func Node(number int) string { return fmt.Sprintf("node-%d.eu-west-1.compute.internal", number) }
 
