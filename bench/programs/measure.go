@@ -19,13 +19,15 @@ import (
 
 // figures are those of one run. Memory is in bytes.
 type figures struct {
-	peak, resident, heap float64       // until and after the rest
+	peak, resident, heap float64       // until and after the time of rest
 	cpu, wall            time.Duration // until the program was ready
+	later                time.Duration // CPU during the time of rest
 }
 
 func (f figures) String() string {
-	return fmt.Sprintf("peak %.0f MB, resident %.0f MB, live heap %.0f MB, CPU %v, start %v",
-		f.peak/1e6, f.resident/1e6, f.heap/1e6, f.cpu, f.wall.Round(time.Millisecond))
+	return fmt.Sprintf("peak %.0f MB, resident %.0f MB, live heap %.0f MB, CPU %v and %v, start %v",
+		f.peak/1e6, f.resident/1e6, f.heap/1e6, f.cpu, f.later,
+		f.wall.Round(time.Millisecond))
 }
 
 // startLimit bounds the time until a program is ready.
@@ -36,7 +38,7 @@ func (c *copies) measure(
 	ctx context.Context, v variant, s *cluster, o options,
 ) (f figures, err error) {
 	s.reset()
-	ctx, cancel := context.WithTimeout(ctx, startLimit+o.rest)
+	ctx, cancel := context.WithTimeout(ctx, startLimit+o.rest+time.Minute)
 	defer cancel()
 	p, err := c.start(ctx, v, s.kubeconfig, o.pods)
 	if err != nil {
@@ -67,6 +69,11 @@ func (c *copies) measure(
 	case <-ctx.Done():
 		return f, ctx.Err()
 	}
+	used, err := p.cpu()
+	if err != nil {
+		return f, err
+	}
+	f.later = used - f.cpu
 	if f.peak, f.resident, err = p.memory(); err != nil {
 		return f, err
 	}

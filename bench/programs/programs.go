@@ -21,8 +21,10 @@ type program struct {
 	// The program is ready when it has printed a line with the text ready, or when the server at the
 	// URL readyz answers with 200.
 	ready, readyz string
-	// packages have the tests that -tests runs.
+	// packages have the tests that -tests runs, without those that skip selects, as go test -skip
+	// does.
 	packages []string
+	skip     string
 }
 
 // said is what main packages of testdata print when they are ready.
@@ -37,6 +39,9 @@ var programs = []program{
 			"--source=service", "--source=pod", "--interval=1h"},
 		ready:    "All records are already up to date",
 		packages: []string{"./source/..."},
+		// Its fake, which does not declare that it is one, deletes an object that it never had. Handlers
+		// do not receive that: docs/migrate/tests.md.
+		skip: "^TestCRDSource_AddEventHandler$/^Delete$",
 	},
 	{
 		name: "Prometheus, discovery of pods", module: "github.com/prometheus/prometheus",

@@ -88,10 +88,10 @@ func TestTable(t *testing.T) {
 		program: program{name: "p", version: "v1"},
 		results: map[variant][]figures{before: {third, first, second}, after: {second, second}},
 	}})
-	want := `| program | | peak, MB | resident, MB | live heap, MB | CPU of the start, s | start, s |
-| --- | --- | --- | --- | --- | --- | --- |
-| p v1 | before | 2 (1–4) | 2 | 1 | 1.00 | 1.00 |
-|  | after | 2 | 2 | 1 | 1.00 | 1.00 |
+	want := `| program | | peak, MB | resident, MB | live heap, MB | CPU of the start, s | CPU later, s | start, s |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+| p v1 | before | 2 (1–4) | 2 | 1 | 1.00 | 0.00 | 1.00 |
+|  | after | 2 | 2 | 1 | 1.00 | 0.00 | 1.00 |
 `
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)

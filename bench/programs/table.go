@@ -17,6 +17,7 @@ var columns = []struct {
 	{"resident, MB", "%.0f", func(f figures) float64 { return f.resident / 1e6 }},
 	{"live heap, MB", "%.0f", func(f figures) float64 { return f.heap / 1e6 }},
 	{"CPU of the start, s", "%.2f", func(f figures) float64 { return f.cpu.Seconds() }},
+	{"CPU later, s", "%.2f", func(f figures) float64 { return f.later.Seconds() }},
 	{"start, s", "%.2f", func(f figures) float64 { return f.wall.Round(time.Millisecond).Seconds() }},
 }
 

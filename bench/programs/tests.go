@@ -80,7 +80,7 @@ func (o *outcome) report(name string, earlier *outcome) (different bool) {
 // test runs the tests of a variant, one package after the other: many of them measure time.
 func (c *copies) test(ctx context.Context, v variant) (*outcome, error) {
 	arguments := append([]string{
-		"test", modules, "-json", "-p=1", "-timeout=20m", "-vet=off",
+		"test", modules, "-json", "-p=1", "-timeout=20m", "-vet=off", "-skip=" + c.skip,
 	}, c.packages...)
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = c.dirs[v]
