@@ -21,10 +21,12 @@ SERVER ?= 1.37
 RUN ?= .
 # Kubernetes' own controllers need a server that is not older than they are.
 TOO_NEW := $(if $(filter 1.37,$(SERVER)),^$$,^TestControllers$$)
-# Which benchmarks `make bench` and `make bench-quick` run, and which packages `make upstream`
-# tests, as a regular expression; how often `make bench` runs each.
+# Which benchmarks `make bench` and `make bench-quick` run, which packages `make upstream` tests, and
+# which programs `make programs` runs, as a regular expression; how often `make bench` runs each; how
+# many pods the programs read, 50,000 by default.
 ONLY ?=
 ROUNDS ?= 5
+PODS ?=
 # The versions that compat builds and tests with, beside those of go.mod.
 CLIENTGO ?= v0.37.2
 CTRLRUNTIME ?= v0.25.0
@@ -191,6 +193,14 @@ bench-controllers: ## Compare controllers with controller-runtime and client-go,
 	@cd bench && $(GO) test -v -count 1 -timeout 60m ./controllers -size full
 	@cd controller/internal/queue/bench && $(GO) test -run '^$$' -bench AddGetDone -benchmem -count 5 .
 	@cd controller/internal/queue/bench && $(GO) test -run '^$$' -bench Memory -benchtime 1x .
+
+.PHONY: programs
+programs: ## Measure programs of others before and after they move to Tidings, in 45 minutes (ONLY, PODS).
+	@cd bench && $(GO) run ./programs $(if $(ONLY),-only '$(ONLY)') $(if $(PODS),-pods $(PODS))
+
+.PHONY: programs-tests
+programs-tests: ## Run the own tests of those programs, before and after (ONLY).
+	@cd bench && $(GO) run ./programs -tests $(if $(ONLY),-only '$(ONLY)')
 
 .PHONY: guard
 guard: ## Fail if the key benchmarks allocate more than 110 % of what is recorded.

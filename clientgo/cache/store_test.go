@@ -2,7 +2,6 @@ package cache_test
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -184,7 +183,7 @@ func TestAnswersInTheStore(t *testing.T) {
 }
 
 // TestIndexFailsByHand: a write by hand panics in the goroutine of its caller if an index function
-// fails, and the object is cached.
+// fails, with the same text on both, and the object is cached.
 func TestIndexFailsByHand(t *testing.T) {
 	both(t, func(t *testing.T, newInformer newInformerFunc) {
 		refused := errors.New("refused")
@@ -197,15 +196,18 @@ func TestIndexFailsByHand(t *testing.T) {
 			}
 			return nil, nil
 		}}}).GetIndexer()
-		for _, name := range []string{"fails", "panics"} {
+		for name, want := range map[string]string{
+			"fails":  `unable to calculate an index entry for key "default/fails" on index "n": refused`,
+			"panics": "refused",
+		} {
 			for what, write := range map[string]func() error{
 				"Add": func() error { return indexer.Add(newPod(name)) }, "Update": func() error { return indexer.Update(newPod(name)) },
 				"Replace": func() error { return indexer.Replace([]any{newPod(name)}, "1") },
 			} {
 				func() {
 					defer func() {
-						if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), "refused") {
-							t.Errorf("%s of an object that %s: the panic is %v", what, name, err)
+						if err, ok := recover().(error); !ok || err.Error() != want {
+							t.Errorf("%s of an object that %s: the panic is %v, want %s", what, name, err, want)
 						}
 					}()
 					must(t, write())

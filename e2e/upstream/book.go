@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+
+	"github.com/tidings-go/tidings/internal/tool/migration"
 )
 
 // generator is a program in kubebuilder's module that makes the project of a tutorial. It does what
@@ -43,7 +45,7 @@ func makeProject(ctx context.Context, dir, kubebuilder, tutorial string) (projec
 	for _, arguments := range [][]string{
 		{"build", "-o", command, "."}, {"run", "./" + filepath.ToSlash(place), command, project},
 	} {
-		if _, err := goOutput(ctx, kubebuilder, arguments...); err != nil {
+		if _, err := migration.Go(ctx, kubebuilder, arguments...); err != nil {
 			return "", err
 		}
 	}
@@ -63,6 +65,6 @@ func buildCommand(ctx context.Context, dir string) (string, error) {
 		return "", err
 	}
 	command := filepath.Join(dir, "tidings")
-	_, err = goOutput(ctx, root, "build", "-o", command, "./cmd/tidings")
+	_, err = migration.Go(ctx, root, "build", "-o", command, "./cmd/tidings")
 	return command, err
 }

@@ -35,6 +35,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/tidings-go/tidings/internal/tool/migration"
 )
 
 // options are the flags.
@@ -167,7 +169,7 @@ func packagesOf(
 	for _, p := range s.packages {
 		arguments = append(arguments, cmp.Or(s.project, s.module)+"/"+p)
 	}
-	text, err := goOutput(ctx, main, arguments...)
+	text, err := migration.Go(ctx, main, arguments...)
 	if err != nil {
 		return nil, err
 	}

@@ -216,7 +216,7 @@ func (w workload) databaseStatus(r random, m metav1.ObjectMeta, number int) Data
 	}
 	for i := range 2 {
 		status.Replicas = append(status.Replicas, DatabaseReplica{
-			Name: fmt.Sprintf("%s-%d", m.Name, i), Node: node(r.IntN(1000)), Ready: true,
+			Name: fmt.Sprintf("%s-%d", m.Name, i), Node: Node(r.IntN(1000)), Ready: true,
 			Since: new(after(m.CreationTimestamp, 7)),
 		})
 	}

@@ -28,7 +28,7 @@ func Pod(number int) *corev1.Pod {
 	pod.ManagedFields = managed(pod.ManagedFields, created, 9)
 	pod.Spec = w.spec(token)
 	host := r.IntN(1000)
-	pod.Spec.NodeName = node(host)
+	pod.Spec.NodeName = Node(host)
 	status := &pod.Status
 	status.StartTime = &created
 	status.PodIP, status.PodIPs = ip(number), []corev1.PodIP{{IP: ip(number)}}

@@ -79,8 +79,8 @@ func ip(number int) string {
 	return fmt.Sprintf("10.%d.%d.%d", 64+number>>16&63, number>>8&255, number&255)
 }
 
-// node returns the name of the node of a number.
-func node(number int) string { return fmt.Sprintf("node-%d.eu-west-1.compute.internal", number) }
+// Node returns the name of the node of a number.
+func Node(number int) string { return fmt.Sprintf("node-%d.eu-west-1.compute.internal", number) }
 
 // Namespace returns the namespace of a number's workload.
 func Namespace(workload int) string { return fmt.Sprintf("team-%02d", workload%Namespaces) }

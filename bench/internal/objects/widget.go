@@ -48,7 +48,7 @@ func Widget(number int) *unstructured.Unstructured {
 		condition["observedGeneration"] = int64(number % 7)
 	}
 	for _, replica := range status["replicas"].([]any) {
-		replica.(map[string]any)["node"] = node(r.IntN(1000))
+		replica.(map[string]any)["node"] = Node(r.IntN(1000))
 	}
 	return widget
 }

@@ -117,7 +117,8 @@ func (x *indexer) write(f func(*store.Batch[any])) {
 }
 
 // byHand writes for the program. If an index function fails, the object is in the cache, without
-// the entry, and byHand panics, as client-go's caches do: the program is there to see it.
+// the entry, and byHand panics, as client-go's caches do and in their words: the program is there
+// to see it.
 func (x *indexer) byHand(write func(*store.Store[any])) {
 	failures := x.informer.collection.WriteByHand(write)
 	if len(failures) == 0 {
@@ -126,5 +127,7 @@ func (x *indexer) byHand(write func(*store.Store[any])) {
 	if of, ok := failures[0].Err.(*store.PanicError); ok {
 		panic(of.Value)
 	}
-	panic(failures[0])
+	f := failures[0]
+	panic(fmt.Errorf("unable to calculate an index entry for key %q on index %q: %w",
+		f.Key, f.Index, f.Err))
 }

@@ -271,6 +271,7 @@ var (
 		"internal/tool/house":      {tests: []string{"apisim", "k8s.io/api", "k8s.io/apimachinery"}},
 		"internal/tool/compat":     {},
 		"internal/tool/release":    {},
+		"internal/tool/migration":  {},
 		"contract":                 {tests: []string{"*"}, dropIn: true},
 	}
 	// nowhere are client-go's own informers, which only the drop-ins import.

@@ -1,4 +1,4 @@
-package main
+package migration
 
 import (
 	"bytes"
@@ -24,8 +24,8 @@ var replacements = map[string]string{
 	"k8s.io/client-go/metadata/metadatainformer": "github.com/tidings-go/tidings/clientgo/metadatainformer",
 }
 
-// replaceImports replaces the imports of a Go file. Nothing else of it changes.
-func replaceImports(name string, text []byte) ([]byte, error) {
+// Imports replaces the imports of a Go file. Nothing else of it changes.
+func Imports(name string, text []byte) ([]byte, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, text, parser.ImportsOnly)
 	if err != nil {
@@ -50,10 +50,15 @@ func replaceImports(name string, text []byte) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Paths of controller-runtime's packages, and names of the counterpart of its cache.New.
+// The modules of this repository that a migrated module requires.
+const (
+	Tidings        = "github.com/tidings-go/tidings"
+	NewCacheModule = Tidings + "/ctrlruntime" // after [NewCache]
+)
+
+// The path of controller-runtime's cache, and the counterpart of its New.
 const (
 	cachePackage   = "sigs.k8s.io/controller-runtime/pkg/cache"
-	newCachePlace  = "github.com/tidings-go/tidings/ctrlruntime"
 	newCacheCalled = "ctrlruntime.NewCache"
 )
 
@@ -62,9 +67,9 @@ var managerPackages = []string{
 	"sigs.k8s.io/controller-runtime", "sigs.k8s.io/controller-runtime/pkg/manager",
 }
 
-// replaceNewCache replaces controller-runtime's cache.New in a Go file, which goes on using other
+// NewCache replaces controller-runtime's cache.New in a Go file, which goes on using other
 // names of that package, and sets the field NewCache in options of managers that do not set it.
-func replaceNewCache(name string, text []byte) ([]byte, error) {
+func NewCache(name string, text []byte) ([]byte, error) {
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, name, text, parser.SkipObjectResolution)
 	if err != nil {
@@ -73,7 +78,7 @@ func replaceNewCache(name string, text []byte) ([]byte, error) {
 	offset := func(at token.Pos) int { return files.Position(at).Offset }
 	end := offset(file.Name.End())
 	out := bytes.NewBuffer(bytes.Clone(text[:end]))
-	fmt.Fprintf(out, "\n\nimport %q", newCachePlace)
+	fmt.Fprintf(out, "\n\nimport %q", NewCacheModule)
 	written := end
 	write := func(from, to token.Pos, replacement string) {
 		out.Write(text[written:offset(from)])
@@ -133,10 +138,11 @@ func hasField(literal *ast.CompositeLit, name string) bool {
 	})
 }
 
-// replaceIn replaces parts of the files below directories of a module whose names have an
-// ending.
-func replaceIn(module string, directories []string, ending string,
-	replace func(name string, text []byte) ([]byte, error)) error {
+// Replace returns the text of a Go file with parts replaced: [Imports] or [NewCache].
+type Replace func(name string, text []byte) ([]byte, error)
+
+// In replaces parts of the files below directories of a module whose names have an ending.
+func (replace Replace) In(module string, directories []string, ending string) error {
 	for _, dir := range directories {
 		err := filepath.WalkDir(filepath.Join(module, dir),
 			func(path string, entry fs.DirEntry, err error) error {
@@ -148,7 +154,7 @@ func replaceIn(module string, directories []string, ending string,
 				case entry.IsDir() || !strings.HasSuffix(path, ending):
 					return nil
 				}
-				return replaceFile(path, replace)
+				return replace.file(path)
 			})
 		if err != nil {
 			return err
@@ -157,7 +163,7 @@ func replaceIn(module string, directories []string, ending string,
 	return nil
 }
 
-func replaceFile(path string, replace func(string, []byte) ([]byte, error)) error {
+func (replace Replace) file(path string) error {
 	before, err := os.ReadFile(path)
 	if err != nil {
 		return err

@@ -1,11 +1,11 @@
-package main
+package migration
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestReplaceImports(t *testing.T) {
+func TestImports(t *testing.T) {
 	const text = `// Package p quotes "k8s.io/client-go/informers".
 package p
 
@@ -23,20 +23,20 @@ var path = "k8s.io/client-go/tools/cache"
 		`externalinformers "k8s.io/client-go/informers" // named`, `externalinformers "github.com/tidings-go/tidings/clientgo/informers" // named`,
 		"\t\"k8s.io/client-go/tools/cache\"\n", "\t\"github.com/tidings-go/tidings/clientgo/cache\"\n",
 	).Replace(text)
-	got, err := replaceImports("p.go", []byte(text))
+	got, err := Imports("p.go", []byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(got) != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if _, err := replaceImports("broken.go", []byte("package")); err == nil ||
+	if _, err := Imports("broken.go", []byte("package")); err == nil ||
 		!strings.Contains(err.Error(), "broken.go") {
 		t.Errorf("a file without a package name: error %v, want one that names it", err)
 	}
 }
 
-func TestReplaceNewCache(t *testing.T) {
+func TestNewCache(t *testing.T) {
 	const text = `package p
 
 import (
@@ -61,7 +61,7 @@ var set = &manager.Options{NewCache: cache.New}
 		"called": {text, want}, "not called": {"package p\n", "package p\n"},
 		"another package": {"package p\n\nvar v = cache.New\n", "package p\n\nvar v = cache.New\n"},
 	} {
-		got, err := replaceNewCache("p.go", []byte(c[0]))
+		got, err := NewCache("p.go", []byte(c[0]))
 		if err != nil || string(got) != c[1] {
 			t.Errorf("%s: got\n%s\nwant\n%s\nerror %v", name, got, c[1], err)
 		}
