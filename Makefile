@@ -195,7 +195,7 @@ bench-controllers: ## Compare controllers with controller-runtime and client-go,
 	@cd controller/internal/queue/bench && $(GO) test -run '^$$' -bench Memory -benchtime 1x .
 
 .PHONY: programs
-programs: ## Measure programs of others before and after they move to Tidings, in 45 minutes (ONLY, PODS).
+programs: ## Measure programs of others before and after they move to Tidings, in a quarter of an hour (ONLY, PODS).
 	@cd bench && $(GO) run ./programs $(if $(ONLY),-only '$(ONLY)') $(if $(PODS),-pods $(PODS))
 
 .PHONY: programs-tests

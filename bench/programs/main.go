@@ -55,7 +55,7 @@ func main() {
 	only := flag.String("only", "", "a regular expression: the programs whose names match")
 	flag.IntVar(&o.pods, "pods", 50_000, "the number of pods, and of replica sets")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often each program runs in each variant")
-	flag.DurationVar(&o.rest, "rest", time.Minute,
+	flag.DurationVar(&o.rest, "rest", 15*time.Second,
 		"how long a program goes on when it is ready, before its memory is read")
 	flag.BoolVar(&o.tests, "tests", false, "run the programs' own tests and measure nothing")
 	flag.BoolVar(&o.list, "list", false, "list the programs and run none")

@@ -40,7 +40,7 @@ var programs = []program{
 		ready:    "All records are already up to date",
 		packages: []string{"./source/..."},
 		// Its fake, which does not declare that it is one, deletes an object that it never had. Handlers
-		// do not receive that: docs/migrate/tests.md.
+		// do not receive that: docs/migrate.md.
 		skip: "^TestCRDSource_AddEventHandler$/^Delete$",
 	},
 	{
