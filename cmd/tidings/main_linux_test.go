@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -60,6 +61,7 @@ func drive(t *testing.T, command *exec.Cmd, steps ...step) {
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
+	defer time.AfterFunc(time.Minute, func() { user.Close() }).Stop() // a text that does not come
 	out := bufio.NewReader(user)
 	for _, s := range steps {
 		if regexp.MustCompile(s.await).FindReaderIndex(out) == nil {
@@ -105,6 +107,6 @@ func TestTerminal(t *testing.T) {
 	}
 	go io.Copy(io.Discard, printed) //nolint:errcheck // the replay ends with the test
 	drive(t, exec.CommandContext(t.Context(), binary, "top", address, "--color", "never"),
-		step{"1 problems", "2"},
+		step{`\[1\] problems`, "2"},
 		step{"OBJECTS", "q"})
 }
