@@ -70,9 +70,10 @@ func startDemo(t *testing.T, pages int, args ...string) *demo {
 		}
 	}
 	go func() {
-		for lines.Scan() {
-			d.reader.Lock()
-			d.reader.Unlock() //nolint:staticcheck // it waits until the terminal goes on
+		for more := true; more; {
+			d.reader.Lock() // unless the terminal stands still
+			more = lines.Scan()
+			d.reader.Unlock()
 		}
 	}()
 	t.Cleanup(func() {
