@@ -37,6 +37,7 @@ var (
 )
 
 const (
+	problems = "section.problems"
 	// picturesTimeout bounds the time of all pictures, and largestPicture their size in bytes.
 	picturesTimeout = 8 * time.Minute
 	largestPicture  = 150_000
@@ -101,18 +102,32 @@ func (d *demo) read(path string, figures any) {
 	d.fatal(json.NewDecoder(answer.Body).Decode(figures))
 }
 
-// await waits until the first page has a cause, and returns it.
-func (d *demo) await(what string, is func(c debug.Cause) bool) debug.Cause {
+// situation is one in which a picture is taken of the first page.
+type situation struct {
+	picture  string
+	is       func(c debug.Cause) bool // of a cause on the page
+	from, to string                   // as for take
+	clicks   []string
+}
+
+// await waits for situations, and takes their pictures. When each of them comes is a matter of
+// chance, so that they may come in any order.
+func (d *demo) await(situations ...situation) {
 	d.Helper()
-	for end := time.Now().Add(picturesTimeout / 4); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(picturesTimeout / 2); len(situations) > 0; time.Sleep(200 * time.Millisecond) {
 		var o debug.Overview
 		d.read("", &o)
-		if i := slices.IndexFunc(o.Causes, is); i >= 0 {
-			return o.Causes[i]
+		situations = slices.DeleteFunc(situations, func(s situation) bool {
+			isThere := slices.ContainsFunc(o.Causes, s.is)
+			if isThere {
+				d.take(s.picture, "", 1000, s.from, s.to, s.clicks...)
+			}
+			return isThere
+		})
+		if len(situations) > 0 && time.Now().After(end) {
+			d.Fatalf("no situation for the picture %s has come", situations[0].picture)
 		}
 	}
-	d.Fatalf("there is no cause: %s", what)
-	return debug.Cause{}
 }
 
 // take takes a picture of a page, of a width, from the upper edge or the element with the selector
@@ -169,7 +184,6 @@ func TestPicturesOfTheDocumentation(t *testing.T) {
 	if *demoCommand == "" {
 		t.Skip("make pictures takes them")
 	}
-	const problems = "section.problems"
 	has := func(text string) func(debug.Cause) bool {
 		return func(c debug.Cause) bool { return c.IsOne() && strings.Contains(c.What, text) }
 	}
@@ -177,15 +191,11 @@ func TestPicturesOfTheDocumentation(t *testing.T) {
 	d := startDemo(t, 1, "--faults", "--pods", "500", "--churn", "200")
 	began := time.Now()
 
-	d.await("a type is forbidden", has("is Forbidden"))
-	d.take("forbidden", "", 1000, "h1", problems)
-	d.await("the server does not answer", isOutage)
-	d.take("informer-behind", "", 1000, "h1", problems, problems+" details > summary")
-	d.await("a key is held back", has("is held back"))
-	d.take("stuck-key", "", 1000, "h1", problems)
+	d.await(situation{"forbidden", has("is Forbidden"), "h1", problems, nil},
+		situation{"informer-behind", isOutage, "h1", problems, []string{problems + " details > summary"}},
+		situation{"stuck-key", has("is held back"), "h1", problems, nil})
 	d.reader.Lock() // the terminal of the demo is stopped: the handlers that print wait
-	d.await("a handler does not return", has("has not returned"))
-	d.take("slow-handler", "", 1000, "h1", problems)
+	d.await(situation{"slow-handler", has("has not returned"), "h1", problems, nil})
 	d.reader.Unlock()
 
 	var c debug.ControllerFigures
@@ -195,8 +205,7 @@ func TestPicturesOfTheDocumentation(t *testing.T) {
 	d.take("changed-field", "key?key="+key+"&field=replicas", 1000, "h1", "main > div > section")
 	d.take("memory", "", 1000, "main table:nth-of-type(2)", "main table:nth-of-type(2)")
 	time.Sleep(time.Until(began.Add(historyLength)))
-	d.await("the server does not answer", isOutage)
-	d.take("overview", "", 1000, "", "main table:nth-of-type(1)")
+	d.await(situation{"overview", isOutage, "", "main table:nth-of-type(1)", nil})
 
 	group := startDemo(t, 5, "--replicas", "3", "--pods", "500")
 	group.url, _, _ = strings.Cut(group.pages["the group's map"], "group?")
