@@ -168,3 +168,27 @@ func RulesOf(namespace string, rules []rbacv1.PolicyRule) (all []Rule, err error
 	}
 	return all, nil
 }
+
+// CheckRights compares the rights of rules with the requests. Its error names each request that was
+// refused, and each verb of a resource that no request had: a program needs its rules, and no more.
+// spare has rights that the test leads to no request of, as in "patch events.events.k8s.io".
+func (list Requests) CheckRights(rules []Rule, spare ...string) error {
+	var all []error
+	for _, r := range list {
+		if r.Status == http.StatusForbidden || r.Status == http.StatusUnauthorized {
+			all = append(all, fmt.Errorf("apisim: the rules do not allow %v", r))
+		}
+	}
+	for _, rule := range rules {
+		for _, verb := range rule.Verbs {
+			for _, resource := range rule.Resources {
+				right := verb + " " + resource
+				used := list.Of(Match{Verb: strings.Trim(verb, "*"), Resource: strings.Trim(resource, "*")})
+				if len(used) == 0 && !slices.Contains(spare, right) {
+					all = append(all, fmt.Errorf("apisim: no request needs the right %q", right))
+				}
+			}
+		}
+	}
+	return errors.Join(all...)
+}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
@@ -109,5 +110,27 @@ func TestRulesOfRoles(t *testing.T) {
 		if got, err := RulesOf("", []rbacv1.PolicyRule{r}); err == nil {
 			t.Errorf("%v: got %v, want an error", r, got)
 		}
+	}
+}
+
+// TestCheckRights: a right too few and a right too many are named, and nothing else.
+func TestCheckRights(t *testing.T) {
+	pods := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	requests := Requests{
+		{Verb: "list", Resource: pods, Status: 200}, {Verb: "update", Resource: pods, Subresource: "status", Status: 409},
+		{Verb: "delete", Resource: pods, Name: "a", Status: 403},
+	}
+	rules := []Rule{
+		{Verbs: []string{"list", "watch"}, Resources: []string{"pods"}},
+		{Verbs: []string{"update", "patch"}, Resources: []string{"pods/status"}},
+		{Verbs: []string{"*"}, Resources: []string{"*"}},
+	}
+	const want = `apisim: the rules do not allow delete pods name=a 403
+apisim: no request needs the right "watch pods"`
+	if err := requests.CheckRights(rules, "patch pods/status"); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if err := requests[:2].CheckRights(rules, "patch pods/status", "watch pods"); err != nil {
+		t.Error(err)
 	}
 }

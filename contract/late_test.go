@@ -15,8 +15,7 @@ import (
 	"github.com/tidings-go/tidings/apisim"
 )
 
-// TestHowLate has the table of docs/testing.md: how much time passes between a fault and a cache
-// that is in step again, at least and at most.
+// TestHowLate checks the bounds in docs/testing.md: how long after a fault a cache is in step again.
 func TestHowLate(t *testing.T) {
 	watch := apisim.Match{Verb: "watch", Resource: "configmaps"}
 	stall := func(frame int) func(*apisim.Server, *apisim.Snapshot) {

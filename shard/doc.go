@@ -52,8 +52,7 @@
 //     name waits. The last member that leaves releases it. Only Leases that members of this group
 //     have made are ever deleted: a record has the name of its own Lease.
 //
-// shard/TABLES.md has the states of an entry and of a member, with who notices what, and
-// when.
+// shard/TABLES.md lists the states of an entry and of a member: who notices what, and when.
 //
 // # An orderly end
 //

@@ -10,7 +10,7 @@
 //
 //	owner a, and a is Ended ──any member──▶ owner b, epoch + 1, versions unknown
 //
-// shard/TABLES.md has the table of an entry and that of a member.
+// shard/TABLES.md lists the states of an entry and of a member.
 //
 // # The protocol
 //

@@ -1,7 +1,6 @@
 package cli_test
 
 import (
-	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -80,18 +79,8 @@ func TestTheRolesAreWhatTheCommandsNeed(t *testing.T) {
 				s.interrupt()
 			}
 			s.expect(t, 0)
-			requests := c.Requests()
-			for _, r := range requests {
-				if r.Status == http.StatusForbidden || r.Status == http.StatusUnauthorized {
-					t.Errorf("the role does not allow %v", r)
-				}
-			}
-			for _, rule := range rules {
-				for _, verb := range rule.Verbs {
-					if len(requests.Of(apisim.Match{Verb: verb, Resource: rule.Resources[0]})) == 0 {
-						t.Errorf("the role grants %s on %v, which no request needed", verb, rule.Resources)
-					}
-				}
+			if err := c.Requests().CheckRights(rules); err != nil {
+				t.Error(err)
 			}
 		})
 		delete(commands, role.Name)
