@@ -9,9 +9,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tidings-go/tidings/internal/see/gather"
-
 	"github.com/tidings-go/tidings/internal/see/fielddiff"
+	"github.com/tidings-go/tidings/internal/see/gather"
 	"github.com/tidings-go/tidings/internal/see/inspect"
 )
 

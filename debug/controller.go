@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tidings-go/tidings/internal/see/gather"
-
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/controller/guard"
+	"github.com/tidings-go/tidings/internal/see/gather"
 )
 
 // ControllerFigures is the JSON form of the page of a controller.

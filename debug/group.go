@@ -8,7 +8,6 @@ import (
 
 	"github.com/tidings-go/tidings/internal/see/format"
 	"github.com/tidings-go/tidings/internal/see/gather"
-
 	"github.com/tidings-go/tidings/shard"
 )
 

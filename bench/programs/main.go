@@ -60,6 +60,9 @@ func main() {
 	flag.BoolVar(&o.tests, "tests", false, "run the programs' own tests and measure nothing")
 	flag.BoolVar(&o.list, "list", false, "list the programs and run none")
 	flag.Parse()
+	if o.pods < 1 || o.rounds < 1 || o.rest < 0 {
+		log.Fatal("-pods and -rounds are at least 1, and -rest is not negative")
+	}
 	var err error
 	if o.only, err = regexp.Compile(*only); err != nil {
 		log.Fatalf("-only: %v", err)
