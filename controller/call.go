@@ -368,6 +368,7 @@ func (c *call[T]) reasons() []Reason {
 // the key.
 func (c *call[T]) countOutcome() queue.Outcome {
 	of := c.r.c
+	c.r.terminal.note(c.item.Key, c.err, isTerminal(c.err) && !c.request.Gone)
 	if c.err == nil {
 		of.count(func(h *Health) {
 			if c.result.RequeueAfter > 0 {

@@ -3,12 +3,14 @@ package controller
 import (
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings/controller/internal/queue"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/lead/written"
 )
 
 // State is the state of a controller.
@@ -47,8 +49,10 @@ type Health struct {
 	SlotsExpected string `json:"slotsExpected,omitempty"`
 	// Queued is the number of queued keys by band. Healthy: falling back to 0.
 	Queued Bands `json:"queued"`
-	// BackingOff is the number of keys that wait after an error.
-	BackingOff int `json:"backingOff,omitempty"`
+	// BackingOff is the number of keys that wait after an error. TerminalKeys is the number of those
+	// whose last call has failed with a Terminal error, and which wait for a change: up to 1,000.
+	BackingOff   int `json:"backingOff,omitempty"`
+	TerminalKeys int `json:"terminalKeys,omitempty"`
 	// Oldest is the key that has been queued for the longest time, and Waiting that time.
 	// WaitingBecause says why no worker has taken it: the controller makes no calls, all workers run
 	// one, the calls of its flow leave one worker to the others, or a worker is about to take it.
@@ -157,7 +161,11 @@ type Parked struct {
 func (p Parked) Because() string {
 	text := fmt.Sprintf("%s does not show its write of %s", p.Informer, p.Object)
 	if p.Unknown {
-		text = fmt.Sprintf("its write of %s had no answer, and may still arrive", p.Object)
+		object := p.Object
+		if namespace, name := written.SplitKey(p.Object); name == "" { // the server makes the name
+			object = strings.TrimSuffix("a new object in "+namespace, " in ")
+		}
+		text = fmt.Sprintf("its write of %s had no answer, and may still arrive", object)
 	}
 	if p.Problem != "" {
 		text += "; the server cannot be asked: " + p.Problem
@@ -286,6 +294,7 @@ func (r *run[T]) describe(h *Health) {
 	h.Queued = bandsOf(s)
 	h.BackingOff, h.Oldest, h.Waiting.Duration = s.BackingOff, s.Oldest, s.Waiting
 	h.RunningCalls, h.ParkedKeys = s.Running, s.Parked
+	h.TerminalKeys = len(r.terminalWaits(""))
 	for _, f := range s.Flows {
 		h.Flows = append(h.Flows, Flow(f))
 	}

@@ -45,6 +45,7 @@ type run[T tidings.Object] struct {
 	asker        barrier.Asker
 	incarnations *incarnation.Tracker[T]
 	fights       *fights.Detector
+	terminal     terminalKeys
 	serving      *serving[T] // nil without a group
 
 	// ctx ends when no more calls begin. callsCtx is the context of the calls, and ends later.

@@ -1,7 +1,10 @@
 package controller
 
 import (
+	"cmp"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/tidings-go/tidings/controller/internal/queue"
@@ -23,6 +26,8 @@ const (
 	WaitRunning WaitState = "Running"
 	// WaitRequeued: its last call has asked for another one at a time.
 	WaitRequeued WaitState = "Requeued"
+	// WaitTerminal: its last call has failed with a Terminal error, and it waits for a change.
+	WaitTerminal WaitState = "Terminal"
 )
 
 // Wait says why a key waits, and until when.
@@ -37,8 +42,8 @@ type Wait struct {
 	Band  string `json:"band,omitempty"`
 	Flow  string `json:"flow,omitempty"`
 	Ahead int    `json:"ahead,omitzero"`
-	// Attempt is the number of the next call, or of the running one, since the last success; 1
-	// without a failure. LastError is the error of the call before.
+	// Attempt is the number of the next call, or of the running one, since the last success or
+	// Terminal error; 1 without a failure. LastError is the error of the call before.
 	Attempt   int    `json:"attempt"`
 	LastError string `json:"lastError,omitempty"`
 	// Next is the time of the next attempt, or of the call that was asked for; zero if that is not
@@ -57,6 +62,8 @@ func (h Health) KeysIn(s WaitState) int {
 		return h.ParkedKeys
 	case WaitRunning:
 		return h.RunningCalls
+	case WaitTerminal:
+		return h.TerminalKeys
 	}
 	return 0
 }
@@ -70,7 +77,7 @@ var waitStates = map[queue.State]WaitState{
 	queue.Parked: WaitHeldBack, queue.BackingOff: WaitBackingOff,
 }
 
-// waits describes keys of the queue: up to mostWaits in each state, or one.
+// waits describes keys: up to mostWaits in each state, or one.
 func (r *run[T]) waits(key string, h Health, lastErrors map[string]string) (all []Wait) {
 	found := make([]queue.Wait, 0, 1)
 	if one, ok := r.queue.Wait(key); key != "" && ok {
@@ -96,6 +103,51 @@ func (r *run[T]) waits(key string, h Health, lastErrors map[string]string) (all 
 		w.Because = r.whyWaits(of, &h)
 		all = append(all, w)
 	}
+	terminal := r.terminalWaits(key)
+	return append(all, terminal[:min(len(terminal), mostWaits)]...)
+}
+
+// terminalKeys are the keys whose last call in a run has failed with a Terminal error: up to
+// keptCalls.
+type terminalKeys struct {
+	mu   sync.Mutex // guards keys
+	keys map[string]terminalEnd
+}
+
+// terminalEnd is the end of such a call.
+type terminalEnd struct {
+	at   time.Time
+	text string
+}
+
+// note records how the last call of a key has ended.
+func (t *terminalKeys) note(key string, err error, isTerminal bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.keys, key)
+	if isTerminal && len(t.keys) < keptCalls {
+		if t.keys == nil {
+			t.keys = map[string]terminalEnd{}
+		}
+		t.keys[key] = terminalEnd{time.Now(), err.Error()}
+	}
+}
+
+// terminalWaits describes the keys that wait for a change after a Terminal error, or one.
+func (r *run[T]) terminalWaits(key string) (all []Wait) {
+	r.terminal.mu.Lock()
+	defer r.terminal.mu.Unlock()
+	for of, failed := range r.terminal.keys {
+		if (key == "" || key == of) && !r.queue.Has(of) && r.isServed(of) {
+			all = append(all, Wait{
+				Key: of, State: WaitTerminal, Since: failed.at, Attempt: 1, LastError: failed.text,
+				Because: "its last call has failed for good: it waits for a change",
+			})
+		}
+	}
+	slices.SortFunc(all, func(a, b Wait) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
+	})
 	return all
 }
 

@@ -14,7 +14,7 @@ import (
 // one that has asked for a call.
 func TestC04_WhyAKeyWaits(t *testing.T) {
 	inWorld(t, func(w *world) {
-		for _, name := range []string{"again", "fails"} {
+		for _, name := range []string{"again", "fails", "invalid"} {
 			create(w, configMap("a", name))
 		}
 		gate := make(chan struct{})
@@ -24,6 +24,10 @@ func TestC04_WhyAKeyWaits(t *testing.T) {
 				return controller.Result{RequeueAfter: time.Hour}, nil
 			case "fails":
 				return controller.Result{}, errors.New("not yet")
+			case "invalid":
+				if r.Object.Data["state"] == "" {
+					return controller.Result{}, controller.Terminal(errors.New("no state"))
+				}
 			case "runs":
 				<-gate
 			}
@@ -45,7 +49,7 @@ func TestC04_WhyAKeyWaits(t *testing.T) {
 		for _, wait := range c.Waits("") {
 			found[wait.Key] = wait
 		}
-		if len(found) != 3 {
+		if len(found) != 4 || c.Health().TerminalKeys != 1 {
 			t.Errorf("keys that wait: %+v", found)
 		}
 		for _, test := range []struct {
@@ -58,6 +62,7 @@ func TestC04_WhyAKeyWaits(t *testing.T) {
 			{"a/queued", "the only worker runs a call, the one of a/runs for 11s", controller.WaitQueued, 1, false},
 			{"a/fails", "its last call has failed", controller.WaitBackingOff, 2, true},
 			{"a/again", "its last call has asked for another one", controller.WaitRequeued, 1, true},
+			{"a/invalid", "its last call has failed for good: it waits for a change", controller.WaitTerminal, 1, false},
 		} {
 			one := c.Waits(test.key)
 			if len(one) != 1 {
@@ -73,11 +78,19 @@ func TestC04_WhyAKeyWaits(t *testing.T) {
 			}
 		}
 		if fails, queued := found["a/fails"], found["a/queued"]; fails.LastError != "not yet" ||
-			queued.Band != "changes" || queued.Flow != "a" {
+			found["a/invalid"].LastError != "no state" || queued.Band != "changes" || queued.Flow != "a" {
 			t.Errorf("%+v, %+v", fails, queued)
+		}
+		update(w, withState(configMap("a", "invalid"), "1"))
+		synctest.Wait()
+		if got := c.Waits("a/invalid"); len(got) != 1 || got[0].State != controller.WaitQueued {
+			t.Errorf("after its change, it waits as %+v", got)
 		}
 		close(gate)
 		synctest.Wait()
+		if got := c.Waits("a/invalid"); len(got) > 0 {
+			t.Errorf("after a call without an error, it waits as %+v", got)
+		}
 		if got := c.Waits("a/queued"); len(got) > 0 {
 			t.Errorf("it does not wait any more: %+v", got)
 		}
@@ -86,16 +99,19 @@ func TestC04_WhyAKeyWaits(t *testing.T) {
 }
 
 func TestParkedBecause(t *testing.T) {
-	p := controller.Parked{Key: "a/x", Informer: "pods.v1", Object: "a/y", Version: "7"}
+	p := controller.Parked{Key: "a/x", Informer: "pods.v1", Version: "7"}
 	for _, test := range []struct {
+		object        string
 		unknown       bool
 		problem, want string
 	}{
-		{false, "", "pods.v1 does not show its write of a/y"},
-		{true, "", "its write of a/y had no answer, and may still arrive"},
-		{false, "Forbidden", "pods.v1 does not show its write of a/y; the server cannot be asked: Forbidden"},
+		{"a/y", false, "", "pods.v1 does not show its write of a/y"},
+		{"a/y", true, "", "its write of a/y had no answer, and may still arrive"},
+		{"a/", true, "", "its write of a new object in a had no answer, and may still arrive"},
+		{"", true, "", "its write of a new object had no answer, and may still arrive"},
+		{"a/y", false, "Forbidden", "pods.v1 does not show its write of a/y; the server cannot be asked: Forbidden"},
 	} {
-		p.Unknown, p.Problem = test.unknown, test.problem
+		p.Object, p.Unknown, p.Problem = test.object, test.unknown, test.problem
 		if got := p.Because(); got != test.want {
 			t.Errorf("%+v: %q, want %q", p, got, test.want)
 		}

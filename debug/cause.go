@@ -161,7 +161,7 @@ func (h *Handler) problems(all *gather.Figures, now time.Time) []Problem {
 		found = append(found, h.informerProblems(i, now)...)
 	}
 	for _, c := range all.Controllers {
-		found = append(found, controllerProblems(c.Health, now)...)
+		found = append(found, controllerProblems(c, now)...)
 	}
 	for _, e := range all.Elections {
 		found = append(found, electionProblems(e)...)

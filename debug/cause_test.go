@@ -42,9 +42,37 @@ func outage(now time.Time) *gather.Figures {
 		if n > 0 {
 			c.State, c.WaitingFor, c.Queued.Changes = controller.StateStale, []string{"type1.v1 in namespace a"}, 15
 		}
-		all.Controllers = append(all.Controllers, gather.Controller{Health: c})
+		all.Controllers = append(all.Controllers, gather.Controller{
+			Health: c, Waits: func(string) []controller.Wait {
+				return []controller.Wait{{State: controller.WaitBackingOff, Attempt: 9}}
+			},
+		})
 	}
 	return all
+}
+
+// TestFirstFailuresWait: a key in conflict has a known cure, and one that has failed often, or has its
+// next attempt late, is a warning.
+func TestFirstFailuresWait(t *testing.T) {
+	now := time.Now()
+	for _, test := range []struct {
+		wait controller.Wait
+		want Level
+	}{
+		{controller.Wait{State: controller.WaitBackingOff, Attempt: 2, Next: now.Add(time.Second)}, LevelWaiting},
+		{controller.Wait{State: controller.WaitRunning, Attempt: 20}, LevelWaiting},
+		{controller.Wait{State: controller.WaitBackingOff, Attempt: 6, Next: now.Add(time.Second)}, LevelWarning},
+		{controller.Wait{State: controller.WaitBackingOff, Attempt: 2, Next: now.Add(time.Minute)}, LevelWarning},
+	} {
+		test.wait.Since = now
+		problems := controllerProblems(gather.Controller{
+			Health: controller.Health{State: controller.StateRunning, BackingOff: 1},
+			Waits:  func(string) []controller.Wait { return []controller.Wait{test.wait} },
+		}, now)
+		if len(problems) != 1 || problems[0].Level != test.want {
+			t.Errorf("%+v: %+v, want the level %v", test.wait, problems, test.want)
+		}
+	}
 }
 
 // TestOneCauseIsOneLine: 13 problems of an outage are one cause, which counts what it concerns.

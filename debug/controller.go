@@ -45,7 +45,7 @@ func (h *Handler) controllerPage(r *http.Request, all *gather.Figures) (any, err
 		names = append(names, of.Health.Name)
 		if c := of.Health; c.Name == name {
 			f := ControllerFigures{ControllerRow: h.controllerRow(c), Pages: map[string]string{}}
-			f.Problems = controllerProblems(c, now())
+			f.Problems = controllerProblems(of, now())
 			f.Guard = of.Guard
 			marks := []string{"lease "}
 			for _, i := range c.Informers {

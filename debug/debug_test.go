@@ -152,7 +152,9 @@ func TestProblemsOfHealth(t *testing.T) {
 	ofController := func(change func(c *controller.Health)) []Problem {
 		c := running
 		change(&c)
-		return controllerProblems(c, now)
+		return controllerProblems(gather.Controller{
+			Health: c, Waits: func(string) []controller.Wait { return nil },
+		}, now)
 	}
 	for want, found := range map[string][]Problem{
 		"":                                  of(func(*health.Informer) {}),

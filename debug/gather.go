@@ -49,7 +49,10 @@ func (h *Handler) sample() map[string]sample {
 		s := sample{
 			"objects": float64(i.Health.Objects), "queued": float64(i.Health.Queued),
 			"lists": float64(i.Health.Lists), "watches": float64(i.Health.Watches),
-			"delivered": 0, "pending": 0,
+			"delivered": 0, "pending": 0, "failing": 0,
+		}
+		if i.Health.State.Failing() {
+			s["failing"] = 1
 		}
 		for _, handler := range i.Health.Handlers {
 			s["delivered"] += float64(handler.Delivered)

@@ -60,7 +60,8 @@ type Mark struct {
 	What string `json:"what"`
 }
 
-// markKinds say which growth of which figure is a mark. The first list and the first watch are none.
+// markKinds say which growth of which figure is a mark. The first list and the first watch are none,
+// nor are attempts while an informer fails.
 var markKinds = []struct {
 	kind, figure, what string
 	needsEarlier       bool
@@ -88,9 +89,11 @@ func (h *history) marks(of ...string) []Mark {
 				continue
 			}
 			grown, total := t.series[kind.figure], t.last[kind.figure]
+			failing := t.series["failing"] // of an informer
 			for i := len(grown) - 1; i >= 0; i-- {
 				total -= float64(grown[i])
-				if grown[i] > 0 && (total > 0 || !kind.needsEarlier) {
+				failed := len(failing) > 0 && failing[i] > 0
+				if grown[i] > 0 && !failed && (total > 0 || !kind.needsEarlier) {
 					at := len(h.times) - len(grown) + i
 					_, short, _ := strings.Cut(name, " ")
 					names[at] = append(names[at], short)

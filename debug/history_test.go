@@ -140,14 +140,16 @@ func TestLagHasGaps(t *testing.T) {
 	}
 }
 
-// TestMarks: relists and watches after the first, holders, and hand-overs.
+// TestMarks: relists and watches after the first, but for those that fail, holders, and hand-overs.
 func TestMarks(t *testing.T) {
 	h := new(history)
 	for i, all := range []map[string]sample{
-		{"informer a": {"lists": 0, "watches": 0}, "lease l": {"terms": 4}, "group g": {"in": 0, "out": 0}},
-		{"informer a": {"lists": 1, "watches": 1}, "lease l": {"terms": 4}, "group g": {"in": 128, "out": 0}},
-		{"informer a": {"lists": 1, "watches": 2}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
-		{"informer a": {"lists": 2, "watches": 2}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
+		{"informer a": {"lists": 0, "watches": 0, "failing": 0}, "lease l": {"terms": 4}, "group g": {"in": 0, "out": 0}},
+		{"informer a": {"lists": 1, "watches": 1, "failing": 0}, "lease l": {"terms": 4}, "group g": {"in": 128, "out": 0}},
+		{"informer a": {"lists": 1, "watches": 2, "failing": 0}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
+		{"informer a": {"lists": 2, "watches": 2, "failing": 0}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
+		{"informer a": {"lists": 5, "watches": 9, "failing": 1}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
+		{"informer a": {"lists": 5, "watches": 10, "failing": 0}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
 	} {
 		h.add(time.Unix(int64(i), 0).UTC(), all)
 	}
@@ -157,7 +159,7 @@ func TestMarks(t *testing.T) {
 	}
 	want := []string{
 		"1 move g gives entries to this process", "2 watch a watches anew", "2 move g takes entries from this process",
-		"2 term l has another holder", "3 relist a lists anew",
+		"2 term l has another holder", "3 relist a lists anew", "5 watch a watches anew",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the marks are %q, want %q", got, want)

@@ -2,10 +2,12 @@ package debug
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/internal/see/format"
+	"github.com/tidings-go/tidings/internal/see/gather"
 )
 
 const (
@@ -16,9 +18,12 @@ const (
 	// queuedFor is the time from which a key that waits for a worker is a problem, and longQueued
 	// the time from which its turn does not come by itself.
 	queuedFor, longQueued = 10 * time.Second, time.Minute
+	// fewAttempts are the attempts after which a key that fails is a problem.
+	fewAttempts = 5
 )
 
-func controllerProblems(c controller.Health, now time.Time) []Problem {
+func controllerProblems(of gather.Controller, now time.Time) []Problem {
+	c := of.Health
 	f := finder{pattern: Problem{
 		Of: "controller " + c.Name, Link: controllerLink(c.Name), controller: c.Name,
 	}}
@@ -39,7 +44,8 @@ func controllerProblems(c controller.Health, now time.Time) []Problem {
 		f.queue(c, now)
 	}
 	if c.BackingOff > 0 {
-		p := f.add(LevelWarning, topicBackingOff, c.LastErrorAt,
+		level := levelIf(slices.ContainsFunc(of.Waits(""), hasFailedOften), LevelWarning, LevelWaiting)
+		p := f.add(level, topicBackingOff, c.LastErrorAt,
 			"%s after an error; the last one, of %s: %s",
 			format.Counted(c.BackingOff, "key waits", "keys wait"), c.LastErrorOf, c.LastError)
 		p.Keys, p.Cause = c.BackingOff, string(failureOfText(c.LastError))
@@ -62,6 +68,13 @@ func controllerProblems(c controller.Health, now time.Time) []Problem {
 			m.Object, m.Informer, m.Error)
 	}
 	return f.found
+}
+
+// hasFailedOften reports whether it is no longer likely that the next attempt of a key succeeds, as
+// it does after a conflict.
+func hasFailedOften(w controller.Wait) bool {
+	return w.State == controller.WaitBackingOff &&
+		(w.Attempt > fewAttempts || w.Next.Sub(w.Since) > queuedFor)
 }
 
 // queue adds the problem of a queue that does not move, or of keys that wait in it.

@@ -22,6 +22,7 @@ var waitTables = []struct {
 	caption string
 }{
 	{controller.WaitBackingOff, "Keys that wait after an error"},
+	{controller.WaitTerminal, "Keys that wait for a change after a Terminal error"},
 	{controller.WaitHeldBack, "Keys that are held back until a cache shows their writes"},
 	{controller.WaitRunning, "Running calls"},
 	{controller.WaitQueued, "Queued keys"},

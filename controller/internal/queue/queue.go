@@ -130,6 +130,14 @@ func (q *Queue[R]) Failures(key string) int {
 	return 0
 }
 
+// Has reports whether a key is not idle, or waits for a requeue.
+func (q *Queue[R]) Has(key string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, ok := q.s.index.get(key)
+	return ok
+}
+
 // Reset forgets the failures of a key.
 func (q *Queue[R]) Reset(key string) {
 	q.mu.Lock()

@@ -75,7 +75,7 @@ func (s *sheet) waits(f *debug.ControllerFigures) {
 var waitHeadings = map[controller.WaitState]string{
 	controller.WaitQueued: "Queued", controller.WaitBackingOff: "Waiting after an error",
 	controller.WaitHeldBack: "Held back", controller.WaitRunning: "Running",
-	controller.WaitRequeued: "Requeued",
+	controller.WaitRequeued: "Requeued", controller.WaitTerminal: "Waiting for a change after a Terminal error",
 }
 
 // wait adds the reason why a key waits, and until when.
