@@ -30,6 +30,7 @@ func suites() []suite {
 		{"internal/engine/delta", "^Benchmark(Replace)$", nil, "10x"},
 		{"internal/engine/fanout", "^Benchmark(Notification|Stuck|LateJoin)$",
 			regexp.MustCompile("batch=1$"), "1000x"},
+		{"internal/decode/dedup", "^BenchmarkCompile$", nil, "50x"},
 		{"source", "^Benchmark(List|Watch)$", nil, "20x"},
 		{"contract", "^BenchmarkInitialSync$", nil, "1x"},
 		{"clientgo/cache", "^BenchmarkUpdates$/^1 handlers$/^(native|drop-in)", nil, "20000x"},

@@ -13,7 +13,7 @@ import (
 // process applies the batches of the queue until it is closed or ctx ends.
 func (c *Collection[T]) process(ctx context.Context) {
 	epoch := time.Now()
-	apply := func(batch delta.Batch[T]) {
+	apply := func(batch *delta.Batch[T]) {
 		began := time.Since(epoch)
 		c.applied.Add(1)
 		c.apply(batch)
@@ -22,7 +22,7 @@ func (c *Collection[T]) process(ctx context.Context) {
 	}
 	if m := c.o.Metrics; m != nil {
 		timed := apply
-		apply = func(batch delta.Batch[T]) { m.Batch(func() { timed(batch) }) }
+		apply = func(batch *delta.Batch[T]) { m.Batch(func() { timed(batch) }) }
 	}
 	for {
 		c.applied.Add(1)
@@ -42,8 +42,8 @@ func (c *Collection[T]) process(ctx context.Context) {
 
 // apply writes a batch to the cache and publishes it. The façade's callbacks come last, without a
 // lock: they may use the collection.
-func (c *Collection[T]) apply(batch delta.Batch[T]) {
-	c.write(&batch)
+func (c *Collection[T]) apply(batch *delta.Batch[T]) {
+	c.write(batch)
 	c.indexErrs.reportNew()
 	if len(batch.Unusable) > 0 && c.o.OnUndecodable != nil {
 		c.o.OnUndecodable(batch.Unusable)

@@ -170,6 +170,17 @@ func BenchmarkDecode(b *testing.B) {
 	run("config maps", configMaps, &corev1.ConfigMap{})
 }
 
+// BenchmarkCompile makes a decoder and decodes its first object: each informer of a type does.
+func BenchmarkCompile(b *testing.B) {
+	pods := newCorpus(1, 1).pods(1)
+	into := &corev1.Pod{}
+	for b.Loop() {
+		if err := NewDecoder(new(Table), into, ShareAll).Unmarshal(pods[0], into); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 // BenchmarkMaps decodes custom resources into maps.
 func BenchmarkMaps(b *testing.B) {
 	c := newCorpus(1, 100)

@@ -50,7 +50,10 @@ func (c *compiler) protoLayout(l *layout, cut cut) error {
 	case cut.of == undeclared, !generated(cut.api(t)):
 		return fmt.Errorf("%s has an Unmarshal that is not known", cut.api(t))
 	}
-	declared := cut.fields(t)
+	var declared []fieldpath.Pair
+	if cut.of != nil {
+		declared = cut.fields(t)
+	}
 	for sf := range cut.api(t).Fields() {
 		number, ok, err := fieldNumber(sf)
 		switch {
@@ -160,11 +163,9 @@ func fieldNumber(sf reflect.StructField) (number int, ok bool, err error) {
 	if !ok || text == "-" {
 		return 0, false, nil
 	}
-	parts := strings.SplitN(text, ",", 3)
-	if len(parts) < 2 {
-		return 0, false, fmt.Errorf("tag %q has no field number", text)
-	}
-	number, err = strconv.Atoi(parts[1])
+	_, rest, _ := strings.Cut(text, ",")
+	digits, _, _ := strings.Cut(rest, ",")
+	number, err = strconv.Atoi(digits)
 	if err != nil || number < 1 || number > maxFieldNumber {
 		return 0, false, fmt.Errorf("tag %q has no field number from 1 to %d", text, maxFieldNumber)
 	}

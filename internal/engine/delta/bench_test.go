@@ -66,7 +66,7 @@ func BenchmarkPushPop(b *testing.B) {
 				changes[i] = set(&object{known.key, "999999", known.uid})
 			}
 			deltas := 0
-			process := func(batch delta.Batch[*object]) { deltas += len(batch.Changes) }
+			process := func(batch *delta.Batch[*object]) { deltas += len(batch.Changes) }
 			ctx := context.Background()
 			b.ReportAllocs()
 			for b.Loop() {
@@ -121,7 +121,7 @@ func BenchmarkReplace(b *testing.B) {
 				if err := q.Replace(ctx, "", "1000000", list, delta.ReplaceOptions{}); err != nil {
 					b.Fatal(err)
 				}
-				if err := q.Pop(ctx, func(delta.Batch[*object]) {}); err != nil {
+				if err := q.Pop(ctx, func(*delta.Batch[*object]) {}); err != nil {
 					b.Fatal(err)
 				}
 				b.StopTimer()

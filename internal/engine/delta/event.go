@@ -42,7 +42,7 @@ type Mark struct {
 	Version   string
 }
 
-// Batch is the result of one [Queue.Pop]. Its slices are valid until process returns.
+// Batch is the result of one [Queue.Pop]. It and its slices are valid until process returns.
 type Batch[T any] struct {
 	// Changes are in order. Those of a Replace are deletes first, then the rest.
 	Changes []change.Change[T]

@@ -23,7 +23,7 @@ func TestMemoryOfABatchIsFreed(t *testing.T) {
 			fill(o)
 			return weak.Make(o)
 		}()
-		if err := r.Pop(t.Context(), func(delta.Batch[*object]) {}); err != nil {
+		if err := r.Pop(t.Context(), func(*delta.Batch[*object]) {}); err != nil {
 			t.Fatal(err)
 		}
 		runtime.GC()
@@ -43,7 +43,7 @@ func TestMemorySteadyStateDoesNotAllocate(t *testing.T) {
 		if err := r.Push(ctx, "", "", changes); err != nil {
 			t.Error(err)
 		}
-		if err := r.Pop(ctx, func(delta.Batch[*object]) {}); err != nil {
+		if err := r.Pop(ctx, func(*delta.Batch[*object]) {}); err != nil {
 			t.Error(err)
 		}
 	}); n != 0 {

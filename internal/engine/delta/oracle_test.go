@@ -260,7 +260,7 @@ func FuzzQueueAgainstOracle(f *testing.F) {
 		var got []string
 		reached := map[string]string{}
 		pop := func() bool {
-			err := q.Pop(endsWhenIdle(t), func(b delta.Batch[*object]) {
+			err := q.Pop(endsWhenIdle(t), func(b *delta.Batch[*object]) {
 				got = append(got, texts(b)...)
 				c.apply(b)
 				for _, mark := range b.Marks {

@@ -20,6 +20,7 @@ type Queue[T any] struct {
 	done     chan struct{} // closed by Close
 	ready    chan struct{} // wakes the consumer; see idle
 	resolver resolver[T]   // of the goroutine in Pop
+	batch    Batch[T]      // of the goroutine in Pop: it stays off its stack
 
 	mu         sync.Mutex // guards the rest
 	closed     error      // why the queue is closed; nil while it is open
@@ -105,7 +106,7 @@ func (q *Queue[T]) Stale() uint64 {
 // Errors: ErrClosed, ErrBusy, or that of the context, which is not looked at again once a batch
 // is taken. process must not wait for the queue: no Pop, and nothing that waits for room. The
 // package documentation describes what happens if it panics.
-func (q *Queue[T]) Pop(ctx context.Context, process func(Batch[T])) error {
+func (q *Queue[T]) Pop(ctx context.Context, process func(*Batch[T])) error {
 	if process == nil {
 		return errors.New("delta: Pop without a process function")
 	}
@@ -163,9 +164,10 @@ func (q *Queue[T]) takeLocked(ctx context.Context) (*segment[T], error) {
 // processLocked resolves a taken segment and calls process, with the lock free meanwhile, and then
 // notes that the batch is applied. It reports whether process was called. If resolving or
 // processing panics, the queue is closed.
-func (q *Queue[T]) processLocked(s *segment[T], process func(Batch[T])) (called bool) {
+func (q *Queue[T]) processLocked(s *segment[T], process func(*Batch[T])) (called bool) {
 	listed := s.unlisted()
-	b := Batch[T]{
+	b := &q.batch
+	*b = Batch[T]{
 		Marks: s.marks, Resync: s.tokens, Replaced: s.list != nil,
 		Synced: !q.synced && q.unlisted == listed,
 	}
@@ -204,6 +206,7 @@ func (q *Queue[T]) processLocked(s *segment[T], process func(Batch[T])) (called 
 	q.stale += stale
 	q.unlisted -= listed
 	q.commitLocked(s, b.Synced)
+	*b = Batch[T]{}
 	return called
 }
 

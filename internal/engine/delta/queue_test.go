@@ -82,12 +82,12 @@ func TestPopWaitsForWork(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := r.Pop(ctx, func(delta.Batch[*object]) { t.Error("a batch out of nothing") })
+		err := r.Pop(ctx, func(*delta.Batch[*object]) { t.Error("a batch out of nothing") })
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Pop: %v", err)
 		}
 		r.push(set(state("b", 2, "B")))
-		if err := r.Pop(ctx, func(delta.Batch[*object]) { t.Error("a batch after the context ended") }); !errors.Is(err, context.DeadlineExceeded) {
+		if err := r.Pop(ctx, func(*delta.Batch[*object]) { t.Error("a batch after the context ended") }); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Pop: %v", err)
 		}
 		r.expect("+b@2#B")
@@ -137,8 +137,8 @@ func TestLargeBatchIsHandedOnOnce(t *testing.T) {
 func TestPopIsForOneConsumer(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
 	r.push(set(state("a", 1, "A")))
-	r.process(func(delta.Batch[*object]) {
-		if err := r.Pop(t.Context(), func(delta.Batch[*object]) {}); !errors.Is(err, delta.ErrBusy) {
+	r.process(func(*delta.Batch[*object]) {
+		if err := r.Pop(t.Context(), func(*delta.Batch[*object]) {}); !errors.Is(err, delta.ErrBusy) {
 			t.Errorf("Pop in Pop: %v", err)
 		}
 		r.push(set(state("b", 2, "B"))) // producers are free meanwhile
@@ -211,7 +211,7 @@ func TestP09_CloseEndsEveryWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, delta.Options[*object]{Limit: 1})
 		ended := make(chan error)
-		go func() { ended <- r.Pop(t.Context(), func(delta.Batch[*object]) {}) }()
+		go func() { ended <- r.Pop(t.Context(), func(*delta.Batch[*object]) {}) }()
 		synctest.Wait()
 		r.Close()
 		if err := <-ended; !errors.Is(err, delta.ErrClosed) {
@@ -234,7 +234,7 @@ func TestP09_CloseEndsEveryWait(t *testing.T) {
 			"Push":    r.Push(t.Context(), "", "2", nil),
 			"Replace": r.Replace(t.Context(), "", "3", nil, delta.ReplaceOptions{}),
 			"Resync":  r.Resync(1),
-			"Pop":     r.Pop(t.Context(), func(delta.Batch[*object]) { t.Error("a batch after Close") }),
+			"Pop":     r.Pop(t.Context(), func(*delta.Batch[*object]) { t.Error("a batch after Close") }),
 		} {
 			if !errors.Is(err, delta.ErrClosed) {
 				t.Errorf("%s: %v", name, err)
@@ -249,7 +249,7 @@ func TestP09_CloseEndsEveryWait(t *testing.T) {
 func TestP09_CloseLetsTheBatchInProcessCount(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
 	r.list("5", state("a", 1, "A"))
-	r.process(func(delta.Batch[*object]) {
+	r.process(func(*delta.Batch[*object]) {
 		r.push(set(state("a", 6, "A")))
 		r.Close()
 	})
@@ -270,7 +270,7 @@ func TestP11_PanicPassesThroughAndClosesTheQueue(t *testing.T) {
 			ended := make(chan any)
 			go func() {
 				defer func() { ended <- recover() }()
-				_ = r.Pop(t.Context(), func(delta.Batch[*object]) { end() })
+				_ = r.Pop(t.Context(), func(*delta.Batch[*object]) { end() })
 			}()
 			if v := <-ended; name == "panic" && v != "boom" {
 				t.Errorf("recovered %v", v)
@@ -280,7 +280,7 @@ func TestP11_PanicPassesThroughAndClosesTheQueue(t *testing.T) {
 			}
 			for _, err := range []error{
 				r.Push(t.Context(), "", "7", nil),
-				r.Pop(t.Context(), func(delta.Batch[*object]) { t.Error("handed out again") }),
+				r.Pop(t.Context(), func(*delta.Batch[*object]) { t.Error("handed out again") }),
 			} {
 				if !errors.Is(err, delta.ErrClosed) || !strings.Contains(err.Error(), "batch of 1 change") {
 					t.Errorf("error %v", err)

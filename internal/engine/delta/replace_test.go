@@ -42,7 +42,7 @@ func TestP08_ReplaceIsAloneInItsBatch(t *testing.T) {
 func TestP08_NothingIsReachedBeforeProcessReturns(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
 	r.list("5", state("a", 1, "A"), state("b", 2, "B"))
-	r.process(func(b delta.Batch[*object]) {
+	r.process(func(b *delta.Batch[*object]) {
 		if !b.Synced || r.Len() != 2 {
 			t.Errorf("in process: synced %v, Len %d", b.Synced, r.Len())
 		}
@@ -264,7 +264,7 @@ func TestKnownOutOfOrderPanics(t *testing.T) {
 					t.Errorf("keys %q: no panic", keys)
 				}
 			}()
-			_ = q.Pop(t.Context(), func(delta.Batch[*object]) { t.Errorf("keys %q: a batch", keys) })
+			_ = q.Pop(t.Context(), func(*delta.Batch[*object]) { t.Errorf("keys %q: a batch", keys) })
 		}()
 	}
 }

@@ -124,16 +124,13 @@ func (r *resolver[T]) set(s *segment[T], e *entry[T], before state[T], listed st
 		return r.stays(Unusable{item.Key, item.Version, item.UID, s.errs[e.unusable-1]}, before)
 	}
 	r.unusable.forget(item.Key)
+	c := change.Change[T]{Type: change.Added, Key: item.Key, New: item.Object}
 	if before.exists {
-		r.changes = append(r.changes, change.Change[T]{
-			Type: change.Updated, Key: item.Key, Old: before.object, New: item.Object,
-		})
-		return true
+		c.Type, c.Old = change.Updated, before.object
+	} else {
+		r.deletes.forget(item.Key)
 	}
-	r.deletes.forget(item.Key)
-	r.changes = append(r.changes, change.Change[T]{
-		Type: change.Added, Key: item.Key, New: item.Object,
-	})
+	r.changes = append(r.changes, c)
 	return true
 }
 

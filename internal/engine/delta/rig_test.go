@@ -108,7 +108,7 @@ func (c *cache) Prefix(prefix string) iter.Seq2[string, *object] {
 func (c *cache) known() delta.Known[*object] { return c }
 
 // apply checks and applies a batch.
-func (c *cache) apply(b delta.Batch[*object]) {
+func (c *cache) apply(b *delta.Batch[*object]) {
 	c.t.Helper()
 	deletesOver := false
 	for _, d := range b.Changes {
@@ -161,7 +161,7 @@ func text(d change.Change[*object]) string {
 	return s
 }
 
-func texts(b delta.Batch[*object]) []string {
+func texts(b *delta.Batch[*object]) []string {
 	out := []string{}
 	for _, d := range b.Changes {
 		out = append(out, text(d))
@@ -227,16 +227,16 @@ func (r *rig) pushTo(partition string, events ...delta.Event[*object]) {
 }
 
 // process pops one batch, and calls during while it is in process.
-func (r *rig) process(during func(delta.Batch[*object])) {
+func (r *rig) process(during func(*delta.Batch[*object])) {
 	r.Helper()
-	r.must(r.Pop(r.Context(), func(b delta.Batch[*object]) {
+	r.must(r.Pop(r.Context(), func(b *delta.Batch[*object]) {
 		during(b)
 		r.apply(b)
 	}))
 }
 
 // apply applies a batch to the cache and notes the versions that it has reached.
-func (r *rig) apply(b delta.Batch[*object]) {
+func (r *rig) apply(b *delta.Batch[*object]) {
 	r.Helper()
 	r.cache.apply(b)
 	for _, partition := range b.Removed {
@@ -277,7 +277,7 @@ type taken struct {
 func (r *rig) pop() taken {
 	r.Helper()
 	var out taken
-	err := r.Pop(r.Context(), func(b delta.Batch[*object]) {
+	err := r.Pop(r.Context(), func(b *delta.Batch[*object]) {
 		out = taken{texts(b), slices.Clone(b.Marks), slices.Clone(b.Resync), b.Replaced, b.Synced, strings.Join(b.Removed, " ")}
 		r.apply(b)
 	})

@@ -33,7 +33,7 @@ func TestP10_ProducersWaitWhileTheQueueIsFull(t *testing.T) {
 			produced := make(chan error, 1)
 			go func() { produced <- produce(r) }()
 			synctest.Wait()
-			r.process(func(delta.Batch[*object]) {
+			r.process(func(*delta.Batch[*object]) {
 				synctest.Wait()
 				if len(produced) != 0 {
 					t.Errorf("%s was taken while the batch was in process", name)
@@ -178,7 +178,7 @@ func TestRoomOfOneThatGivesUpGoesToTheNext(t *testing.T) {
 			synctest.Wait()
 			go func() { r.push(set(state("f", 6, "F"))) }()
 			synctest.Wait()
-			if err := r.Pop(t.Context(), func(b delta.Batch[*object]) {
+			if err := r.Pop(t.Context(), func(b *delta.Batch[*object]) {
 				r.cache.apply(b)
 				cancel() // the room follows at once
 			}); err != nil {

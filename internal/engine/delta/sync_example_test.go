@@ -27,7 +27,7 @@ func Example_sync() {
 		fmt.Printf("%-26s queue %d  cache %d  synced %t\n", when, queue.Len(), cache.Len(), synced)
 	}
 	// apply applies a batch as an informer's processor does.
-	apply := func(batch delta.Batch[string]) {
+	apply := func(batch *delta.Batch[string]) {
 		cache.Update(func(b *store.Batch[string]) {
 			for _, d := range batch.Changes {
 				if d.Type == change.Deleted {
@@ -42,7 +42,7 @@ func Example_sync() {
 	// pop takes one batch. The cache is synced when the batch that says so is applied.
 	pop := func() {
 		completes := false
-		must(queue.Pop(ctx, func(batch delta.Batch[string]) {
+		must(queue.Pop(ctx, func(batch *delta.Batch[string]) {
 			apply(batch)
 			completes = batch.Synced
 		}))

@@ -52,7 +52,7 @@ func TestP20_UnusableStates(t *testing.T) {
 func TestP20_UnusableObjectsBeginOnce(t *testing.T) {
 	r := newRig(t, delta.Options[*object]{})
 	begun := func() (keys []string) {
-		r.process(func(b delta.Batch[*object]) {
+		r.process(func(b *delta.Batch[*object]) {
 			for _, u := range b.Unusable {
 				keys = append(keys, u.Key+"#"+u.UID)
 			}
@@ -97,9 +97,9 @@ func TestP20_UnusableObjectsEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t, delta.Options[*object]{Partitions: []string{"n1/", "n2/"}})
 			r.listOf("n1/", "2")
-			r.process(func(delta.Batch[*object]) {})
+			r.process(func(*delta.Batch[*object]) {})
 			r.pushTo("n1/", unusable(state("n1/a", 7, "A")))
-			r.process(func(delta.Batch[*object]) {})
+			r.process(func(*delta.Batch[*object]) {})
 			if n, first := r.Unusable("n1/"); n != 1 || first.Key != "n1/a" {
 				t.Fatalf("%d objects cannot be used, the first is %v", n, first)
 			}
@@ -109,7 +109,7 @@ func TestP20_UnusableObjectsEnd(t *testing.T) {
 			end(r)
 			r.must(r.Resync("after it")) // in its batch, or one of its own
 			for ended := false; !ended; {
-				r.process(func(b delta.Batch[*object]) { ended = len(b.Resync) > 0 })
+				r.process(func(b *delta.Batch[*object]) { ended = len(b.Resync) > 0 })
 			}
 			if n, first := r.Unusable(""); n != 0 {
 				t.Errorf("%d objects cannot be used, the first is %v", n, first)

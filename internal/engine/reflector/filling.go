@@ -305,7 +305,8 @@ func (f *filling[T]) fill(ctx context.Context, slots slot.Set) error {
 func (f *filling[T]) list(
 	ctx context.Context, slots slot.Set,
 ) (items []delta.Event[T], version string, err error) {
-	reached, key := f.recorder.snapshot().Version, f.o.Slots.Key()
+	_, _, reached := f.recorder.present()
+	key := f.o.Slots.Key()
 	wanted := func(uid, namespace string) bool { return key.In(slots, uid, namespace) }
 	o := source.ListOptions{
 		Limit: f.o.PageSize, ShardSelector: f.slots.selectionOf(slots).selector, Selects: wanted,

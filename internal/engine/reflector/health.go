@@ -56,6 +56,14 @@ func (r *healthRecorder) snapshot() health.Watch {
 	return h
 }
 
+// present returns the state, its beginning and the version that was reached, without a copy of the
+// rest: the stacks of reflectors stay small.
+func (r *healthRecorder) present() (state health.State, since time.Time, version string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.health.State, r.health.Since, r.health.Version
+}
+
 // change applies f under the lock.
 func (r *healthRecorder) change(f func(*health.Watch)) {
 	r.mu.Lock()
@@ -138,8 +146,8 @@ func (r *healthRecorder) recovered() {
 		return
 	}
 	until := time.Now()
-	if h := r.snapshot(); h.State == health.StateWatching {
-		until = h.Since
+	if state, since, _ := r.present(); state == health.StateWatching {
+		until = since
 	}
 	r.log.Info("list and watch recovered", "after", until.Sub(r.failingSince).Round(time.Millisecond))
 	r.loggedState = ""

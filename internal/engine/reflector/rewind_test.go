@@ -336,7 +336,7 @@ func (c cacheOf) Get(key string) (object, bool) { o, ok := c[key]; return o, ok 
 
 func (c cacheOf) Prefix(string) iter.Seq2[string, object] { return maps.All(c) }
 
-func (c cacheOf) apply(b delta.Batch[object]) {
+func (c cacheOf) apply(b *delta.Batch[object]) {
 	for _, d := range b.Changes {
 		if c[d.Key] = d.New; d.Type == change.Deleted {
 			delete(c, d.Key)

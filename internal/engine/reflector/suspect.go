@@ -67,7 +67,8 @@ func (c *watchControl[T]) endOutdated() {
 
 // isListDue reports whether CatchUp demands a list.
 func (c *watchControl[T]) isListDue() bool {
-	return c.demand.isAfter(c.recorder.snapshot().Version)
+	_, _, version := c.recorder.present()
+	return c.demand.isAfter(version)
 }
 
 // suspect is Reflector.SuspectWatch.
