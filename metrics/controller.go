@@ -11,7 +11,7 @@ import (
 
 // controllerFamilies are the metrics of controllers.
 type controllerFamilies struct {
-	state, workers, queued, waiting, backingOff, parked, held, running, longest *family
+	state, workers, queued, waiting, backingOff, terminal, parked, held, running, longest *family
 	errors, panics, loops, calls, rewritten, awaited, lag, writeLag             *family
 }
 
@@ -29,6 +29,8 @@ func newControllerFamilies(f *families) controllerFamilies {
 			"How long the key has waited that was queued first, 0 without queued keys.", name),
 		backingOff: f.gauge("tidings_controller_backing_off_keys",
 			"Keys that wait after an error.", name),
+		terminal: f.gauge("tidings_controller_terminal_keys", "Keys whose last call failed with a "+
+			"Terminal error, and which wait for a change: up to 1,000.", name),
 		parked: f.gauge("tidings_controller_parked_keys",
 			"Keys that wait until the caches show what their calls wrote.", name),
 		held: f.gauge("tidings_controller_longest_parked_seconds",
@@ -69,6 +71,7 @@ func (s *scrape) controller(h controller.Health) {
 	queued("requeues", h.Queued.Requeues)
 	s.send(f.waiting, l, h.Waiting.Seconds())
 	s.send(f.backingOff, l, float64(h.BackingOff))
+	s.send(f.terminal, l, float64(h.TerminalKeys))
 	s.send(f.parked, l, float64(h.ParkedKeys))
 	s.send(f.held, l, longestParked(h))
 	s.send(f.running, l, float64(h.RunningCalls))
