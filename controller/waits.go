@@ -135,10 +135,12 @@ func (t *terminalKeys) note(key string, err error, isTerminal bool) {
 
 // terminalWaits describes the keys that wait for a change after a Terminal error, or one.
 func (r *run[T]) terminalWaits(key string) (all []Wait) {
+	cached := r.c.primary.Lister()
 	r.terminal.mu.Lock()
 	defer r.terminal.mu.Unlock()
 	for of, failed := range r.terminal.keys {
-		if (key == "" || key == of) && !r.queue.Has(of) && r.isServed(of) {
+		_, err := cached.Get(of) // an object may go while another replica serves its slot
+		if (key == "" || key == of) && err == nil && !r.queue.Has(of) && r.isServed(of) {
 			all = append(all, Wait{
 				Key: of, State: WaitTerminal, Since: failed.at, Attempt: 1, LastError: failed.text,
 				Because: "its last call has failed for good: it waits for a change",
