@@ -20,7 +20,7 @@ CRASHES ?= 10
 SERVER ?= 1.37
 RUN ?= .
 # Kubernetes' own controllers need a server that is not older than they are.
-TOO_NEW := $(if $(filter 1.37,$(SERVER)),^$$,^TestControllers$$)
+TOO_NEW := $(if $(filter 1.37,$(SERVER)),^$$,^Test(Controllers|Rollout)$$)
 # Which benchmarks `make bench` and `make bench-quick` run, which packages `make upstream` tests, and
 # which programs `make programs` runs, as a regular expression; how often `make bench` runs each; how
 # many pods the programs read, 50,000 by default.
