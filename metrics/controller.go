@@ -12,7 +12,7 @@ import (
 // controllerFamilies are the metrics of controllers.
 type controllerFamilies struct {
 	state, workers, queued, waiting, backingOff, terminal, parked, held, running, longest *family
-	errors, panics, loops, calls, rewritten, awaited, lag, writeLag             *family
+	errors, panics, loops, calls, rewritten, awaited, lag, writeLag                       *family
 }
 
 func newControllerFamilies(f *families) controllerFamilies {
