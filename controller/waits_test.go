@@ -25,7 +25,7 @@ func TestC04_WhyAKeyWaits(t *testing.T) {
 			case "fails":
 				return controller.Result{}, errors.New("not yet")
 			case "invalid":
-				if r.Object.Data["state"] == "" {
+				if r.Object != nil && r.Object.Data["state"] == "" {
 					return controller.Result{}, controller.Terminal(errors.New("no state"))
 				}
 			case "runs":
@@ -90,6 +90,16 @@ func TestC04_WhyAKeyWaits(t *testing.T) {
 		synctest.Wait()
 		if got := c.Waits("a/invalid"); len(got) > 0 {
 			t.Errorf("after a call without an error, it waits as %+v", got)
+		}
+		update(w, configMap("a", "invalid"))
+		synctest.Wait()
+		if got := c.Waits("a/invalid"); len(got) != 1 || got[0].State != controller.WaitTerminal {
+			t.Errorf("after another Terminal error, it waits as %+v", got)
+		}
+		fatal(t, w.client.CoreV1().ConfigMaps("a").Delete(w.ctx, "invalid", deleteNow))
+		synctest.Wait()
+		if got := c.Waits("a/invalid"); len(got) > 0 {
+			t.Errorf("after its end, it waits as %+v", got)
 		}
 		if got := c.Waits("a/queued"); len(got) > 0 {
 			t.Errorf("it does not wait any more: %+v", got)

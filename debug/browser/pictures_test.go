@@ -27,6 +27,7 @@ import (
 
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/tidings-go/tidings/debug"
 )
@@ -114,7 +115,7 @@ type situation struct {
 // chance, so that they may come in any order.
 func (d *demo) await(situations ...situation) {
 	d.Helper()
-	for end := time.Now().Add(picturesTimeout / 2); len(situations) > 0; time.Sleep(200 * time.Millisecond) {
+	look := func(context.Context) (bool, error) {
 		var o debug.Overview
 		d.read("", &o)
 		situations = slices.DeleteFunc(situations, func(s situation) bool {
@@ -124,9 +125,12 @@ func (d *demo) await(situations ...situation) {
 			}
 			return isThere
 		})
-		if len(situations) > 0 && time.Now().After(end) {
-			d.Fatalf("no situation for the picture %s has come", situations[0].picture)
-		}
+		return len(situations) == 0, nil
+	}
+	const often = 200 * time.Millisecond
+	err := wait.PollUntilContextTimeout(d.T.Context(), often, picturesTimeout/2, true, look)
+	if err != nil {
+		d.Fatalf("no situation for the picture %s has come: %v", situations[0].picture, err)
 	}
 }
 
