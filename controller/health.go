@@ -49,8 +49,8 @@ type Health struct {
 	SlotsExpected string `json:"slotsExpected,omitempty"`
 	// Queued is the number of queued keys by band. Healthy: falling back to 0.
 	Queued Bands `json:"queued"`
-	// BackingOff is the number of keys that wait after an error. TerminalKeys is the number of those
-	// whose last call has failed with a Terminal error, and which wait for a change: up to 1,000.
+	// BackingOff is the number of keys that wait after an error and are tried again. TerminalKeys is
+	// the number of keys that wait for a change after a Terminal error: up to 1,000.
 	BackingOff   int `json:"backingOff,omitempty"`
 	TerminalKeys int `json:"terminalKeys,omitempty"`
 	// Oldest is the key that has been queued for the longest time, and Waiting that time.
