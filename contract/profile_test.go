@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tidings-go/tidings"
 	"github.com/tidings-go/tidings/apisim"
@@ -14,7 +15,12 @@ import (
 
 // TestProfilesNameInformersAndHandlers looks for the labels of goroutines.
 func TestProfilesNameInformersAndHandlers(t *testing.T) {
-	factory, err := tidings.NewFactory(apisim.Options{}.Start(t).Config(), tidings.FactoryOptions{})
+	server := apisim.Options{}.Start(t)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "first"}}
+	if _, err := server.Create(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	factory, err := tidings.NewFactory(server.Config(), tidings.FactoryOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +28,7 @@ func TestProfilesNameInformersAndHandlers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = pods.AddHandler(tidings.HandlerFunc[*corev1.Pod](func(tidings.Event[*corev1.Pod]) {}),
+	painter, err := pods.AddHandler(tidings.HandlerFunc[*corev1.Pod](func(tidings.Event[*corev1.Pod]) {}),
 		tidings.HandlerOptions{Name: "painter"})
 	if err != nil {
 		t.Fatal(err)
@@ -30,9 +36,7 @@ func TestProfilesNameInformersAndHandlers(t *testing.T) {
 	if err := factory.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := factory.WaitForSync(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	<-painter.Synced() // its goroutine has called the handler
 	var profile bytes.Buffer
 	if err := pprof.Lookup("goroutine").WriteTo(&profile, 1); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -44,6 +45,7 @@ var links = regexp.MustCompile(`href="(/?[a-z]*\?[^"#]+)`)
 
 // look reads the metrics and the pages, from the first one on, as HTML and as JSON.
 func (w *world) look(e eyes) {
+	synctest.Wait() // for the controllers of a replica that has only just been started
 	if text := w.read(e.metrics, "/metrics", ""); !strings.Contains(text, "tidings_controller_") {
 		w.Errorf("the metrics have no controller: %s", text)
 	}
