@@ -65,8 +65,8 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	o := options{
-		dir: ".", suites: []string{"contract", "tidingstest", "clientgo/cache"}, parallel: runtime.NumCPU(),
-		slack: 5 * time.Second, known: "internal/tool/mutants/survivors.json",
+		dir: ".", suites: []string{"contract", "tidingstest", "clientgo/cache", "flight"},
+		parallel: runtime.NumCPU(), slack: 5 * time.Second, known: "internal/tool/mutants/survivors.json",
 	}
 	packages := flag.String("packages", strings.Join([]string{
 		"store", "internal/engine/delta", "internal/engine/fanout", "internal/engine/reflector", "source",
