@@ -1,6 +1,7 @@
 package delta_test
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 	"weak"
@@ -14,6 +15,13 @@ func TestMemoryOfABatchIsFreed(t *testing.T) {
 	for name, fill := range map[string]func(o *object){
 		"run":     func(o *object) { r.push(set(o), set(state("a", 0, "A")), del(state("a", 0, "A"))) },
 		"replace": func(o *object) { r.list("", o) },
+		"a long replace": func(o *object) { // its arrays are not used again
+			all := []*object{o}
+			for n := range 5000 {
+				all = append(all, state(fmt.Sprint("b", n), 0, "B"))
+			}
+			r.list("", all...)
+		},
 		"token": func(o *object) {
 			r.must(r.Resync(o))
 		},
