@@ -136,6 +136,7 @@ func (m *controllerMember[T]) forget(some slot.Set) {
 	for _, key := range append(keys, called...) {
 		m.c.barrier.Release(key)
 		r.intake.firstWrites.take(key)
+		r.terminal.forget(key)
 		m.c.panicked.Delete(key)
 	}
 	for _, key := range called {

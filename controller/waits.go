@@ -133,6 +133,13 @@ func (t *terminalKeys) note(key string, err error, isTerminal bool) {
 	}
 }
 
+// forget forgets a key.
+func (t *terminalKeys) forget(key string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.keys, key)
+}
+
 // terminalWaits describes the keys that wait for a change after a Terminal error, or one.
 func (r *run[T]) terminalWaits(key string) (all []Wait) {
 	cached := r.c.primary.Lister()

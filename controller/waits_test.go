@@ -3,9 +3,12 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tidings-go/tidings/controller"
 )
@@ -105,6 +108,46 @@ func TestC04_WhyAKeyWaits(t *testing.T) {
 			t.Errorf("it does not wait any more: %+v", got)
 		}
 		stop()
+	})
+}
+
+// TestC04_TerminalKeysOfASlotThatMoves: as many keys as are kept have failed for good, when their
+// slot goes to another process. They make room for those of another slot.
+func TestC04_TerminalKeysOfASlotThatMoves(t *testing.T) {
+	const kept = 1000
+	invalid := func(context.Context, request) (controller.Result, error) {
+		return controller.Result{}, controller.Terminal(errors.New("no state"))
+	}
+	inSlots(t, controller.ByNamespace, options{Workers: 4}, invalid, func(
+		w *world, s *controller.Slots, c *controller.Controller[*corev1.ConfigMap], _ *testTerm,
+	) {
+		for n := range kept {
+			create(w, configMap("a", fmt.Sprint("x", n)))
+		}
+		create(w, configMap("b", "y"))
+		expect := func(when string, want int, key string, isTerminal bool) {
+			t.Helper()
+			synctest.Wait()
+			if got := c.Health().TerminalKeys; got != want {
+				t.Errorf("%s: %d keys wait for a change, want %d", when, got, want)
+			}
+			if got := c.Waits(key); len(got) == 1 != isTerminal || isTerminal && got[0].State != controller.WaitTerminal {
+				t.Errorf("%s: %s waits as %+v", when, key, got)
+			}
+		}
+		synctest.Wait()
+		s.Serve(owned(slotsOf("a")))
+		expect("served", kept, "a/x0", true)
+		_, err := drain(w.ctx, s, slotsOf("a"))
+		fatal(t, err)
+		s.Drop(slotsOf("a"))
+		expect("dropped", 0, "a/x0", false)
+		s.Serve(owned(slotsOf("b")))
+		expect("another slot", 1, "b/y", true)
+		deleted(w, "a", "x0")
+		deleted(w, "a", "x1")
+		s.Serve(owned(slotsOf("a")))
+		expect("served again", kept-1, "a/x0", false)
 	})
 }
 
