@@ -88,16 +88,21 @@ func (h *history) marks(of ...string) []Mark {
 			if !slices.ContainsFunc(of, func(of string) bool { return isOf(name, of) }) {
 				continue
 			}
-			grown, total := t.series[kind.figure], t.last[kind.figure]
+			grown, earlier := t.series[kind.figure], t.last[kind.figure]
+			for _, n := range grown {
+				earlier -= float64(n)
+			}
 			failing := t.series["failing"] // of an informer
-			for i := len(grown) - 1; i >= 0; i-- {
-				total -= float64(grown[i])
-				failed := len(failing) > 0 && failing[i] > 0
-				if grown[i] > 0 && !failed && (total > 0 || !kind.needsEarlier) {
+			for i, n := range grown {
+				if n == 0 || len(failing) > 0 && failing[i] > 0 {
+					continue
+				}
+				if earlier > 0 || !kind.needsEarlier {
 					at := len(h.times) - len(grown) + i
 					_, short, _ := strings.Cut(name, " ")
 					names[at] = append(names[at], short)
 				}
+				earlier += float64(n)
 			}
 		}
 		for at, of := range names {

@@ -151,6 +151,11 @@ func TestMarks(t *testing.T) {
 		{"informer a": {"lists": 5, "watches": 9, "failing": 1}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
 		{"informer a": {"lists": 5, "watches": 10, "failing": 0}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
 	} {
+		attempts := float64(min(i, 2)) // of informer c; the first one fails
+		all["informer c"] = sample{"lists": attempts, "watches": attempts, "failing": 0}
+		if i == 1 {
+			all["informer c"]["failing"] = 1
+		}
 		h.add(time.Unix(int64(i), 0).UTC(), all)
 	}
 	var got []string
