@@ -50,7 +50,8 @@ type Health struct {
 	// Queued is the number of queued keys by band. Healthy: falling back to 0.
 	Queued Bands `json:"queued"`
 	// BackingOff is the number of keys that wait after an error and are tried again. TerminalKeys is
-	// the number of keys that wait for a change after a Terminal error: up to 1,000.
+	// the number of keys that wait for a change after a Terminal error: up to 1,000. A key that fails
+	// while there are 1,000 is left out until it fails again, also if there are fewer by then.
 	BackingOff   int `json:"backingOff,omitempty"`
 	TerminalKeys int `json:"terminalKeys,omitempty"`
 	// Oldest is the key that has been queued for the longest time, and Waiting that time.

@@ -146,7 +146,7 @@ func (r *run[T]) terminalWaits(key string) (all []Wait) {
 	r.terminal.mu.Lock()
 	defer r.terminal.mu.Unlock()
 	for of, failed := range r.terminal.keys {
-		_, err := cached.Get(of) // an object may go while another replica serves its slot
+		_, err := cached.Get(of) // the event of its end may be yet to come
 		if (key == "" || key == of) && err == nil && !r.queue.Has(of) && r.isServed(of) {
 			all = append(all, Wait{
 				Key: of, State: WaitTerminal, Since: failed.at, Attempt: 1, LastError: failed.text,
