@@ -368,7 +368,11 @@ func (c *call[T]) reasons() []Reason {
 // the key.
 func (c *call[T]) countOutcome() queue.Outcome {
 	of := c.r.c
-	c.r.terminal.note(c.item.Key, c.err, isTerminal(c.err) && !c.request.Gone)
+	if isTerminal(c.err) && !c.request.Gone {
+		c.r.terminal.add(c.item.Key, c.err)
+	} else {
+		c.r.terminal.forget(c.item.Key)
+	}
 	if c.err == nil {
 		of.count(func(h *Health) {
 			if c.result.RequeueAfter > 0 {

@@ -295,7 +295,7 @@ func (r *run[T]) describe(h *Health) {
 	h.Queued = bandsOf(s)
 	h.BackingOff, h.Oldest, h.Waiting.Duration = s.BackingOff, s.Oldest, s.Waiting
 	h.RunningCalls, h.ParkedKeys = s.Running, s.Parked
-	h.TerminalKeys = len(r.terminalWaits(""))
+	h.TerminalKeys = r.countTerminal()
 	for _, f := range s.Flows {
 		h.Flows = append(h.Flows, Flow(f))
 	}

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -103,8 +104,11 @@ func (r *run[T]) waits(key string, h Health, lastErrors map[string]string) (all 
 		w.Because = r.whyWaits(of, &h)
 		all = append(all, w)
 	}
+	isListed := func(w Wait) bool { // its call has ended since the queue was read
+		return slices.ContainsFunc(found, func(of queue.Wait) bool { return of.Key == w.Key })
+	}
 	terminal := r.terminalWaits(key)
-	return append(all, terminal[:min(len(terminal), mostWaits)]...)
+	return append(all, slices.DeleteFunc(terminal[:min(len(terminal), mostWaits)], isListed)...)
 }
 
 // terminalKeys are the keys whose last call in a run has failed with a Terminal error: up to
@@ -120,12 +124,12 @@ type terminalEnd struct {
 	text string
 }
 
-// note records how the last call of a key has ended.
-func (t *terminalKeys) note(key string, err error, isTerminal bool) {
+// add adds a key whose call has failed with a Terminal error, unless there are too many.
+func (t *terminalKeys) add(key string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.keys, key)
-	if isTerminal && len(t.keys) < keptCalls {
+	if len(t.keys) < keptCalls {
 		if t.keys == nil {
 			t.keys = map[string]terminalEnd{}
 		}
@@ -142,12 +146,8 @@ func (t *terminalKeys) forget(key string) {
 
 // terminalWaits describes the keys that wait for a change after a Terminal error, or one.
 func (r *run[T]) terminalWaits(key string) (all []Wait) {
-	cached := r.c.primary.Lister()
-	r.terminal.mu.Lock()
-	defer r.terminal.mu.Unlock()
-	for of, failed := range r.terminal.keys {
-		_, err := cached.Get(of) // the event of its end may be yet to come
-		if (key == "" || key == of) && err == nil && !r.queue.Has(of) && r.isServed(of) {
+	for of, failed := range r.waitForChange() {
+		if key == "" || key == of {
 			all = append(all, Wait{
 				Key: of, State: WaitTerminal, Since: failed.at, Attempt: 1, LastError: failed.text,
 				Because: "its last call has failed for good: it waits for a change",
@@ -158,6 +158,29 @@ func (r *run[T]) terminalWaits(key string) (all []Wait) {
 		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.Key, b.Key))
 	})
 	return all
+}
+
+// countTerminal returns the number of keys that wait for a change after a Terminal error.
+func (r *run[T]) countTerminal() (n int) {
+	for range r.waitForChange() {
+		n++
+	}
+	return n
+}
+
+// waitForChange iterates over the keys that wait for a change after a Terminal error.
+func (r *run[T]) waitForChange() iter.Seq2[string, terminalEnd] {
+	return func(yield func(string, terminalEnd) bool) {
+		cached := r.c.primary.Lister()
+		r.terminal.mu.Lock()
+		defer r.terminal.mu.Unlock()
+		for key, failed := range r.terminal.keys {
+			_, err := cached.Get(key) // the event of its end may be yet to come
+			if err == nil && !r.queue.Has(key) && r.isServed(key) && !yield(key, failed) {
+				return
+			}
+		}
+	}
 }
 
 // whyWaits returns the reason why a key waits.

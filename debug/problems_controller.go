@@ -18,7 +18,7 @@ const (
 	// queuedFor is the time from which a key that waits for a worker is a problem, and longQueued
 	// the time from which its turn does not come by itself.
 	queuedFor, longQueued = 10 * time.Second, time.Minute
-	// fewAttempts are the attempts after which a key that fails is a problem.
+	// fewAttempts is the number of failed attempts that are no warning yet.
 	fewAttempts = 5
 )
 
@@ -44,7 +44,7 @@ func controllerProblems(of gather.Controller, now time.Time) []Problem {
 		f.queue(c, now)
 	}
 	if c.BackingOff > 0 {
-		level := levelIf(slices.ContainsFunc(of.Waits(""), hasFailedOften), LevelWarning, LevelWaiting)
+		level := levelIf(slices.ContainsFunc(of.Waits(""), isFailing), LevelWarning, LevelWaiting)
 		p := f.add(level, topicBackingOff, c.LastErrorAt,
 			"%s after an error; the last one, of %s: %s",
 			format.Counted(c.BackingOff, "key waits", "keys wait"), c.LastErrorOf, c.LastError)
@@ -70,9 +70,9 @@ func controllerProblems(of gather.Controller, now time.Time) []Problem {
 	return f.found
 }
 
-// hasFailedOften reports whether it is no longer likely that the next attempt of a key succeeds, as
-// it does after a conflict.
-func hasFailedOften(w controller.Wait) bool {
+// isFailing reports whether a key fails so often, or is tried again so late, that the next attempt
+// is not likely to succeed, as it is after a conflict.
+func isFailing(w controller.Wait) bool {
 	return w.State == controller.WaitBackingOff &&
 		(w.Attempt > fewAttempts || w.Next.Sub(w.Since) > queuedFor)
 }

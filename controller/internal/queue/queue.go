@@ -130,7 +130,7 @@ func (q *Queue[R]) Failures(key string) int {
 	return 0
 }
 
-// Has reports whether a key is not idle, or waits for a requeue.
+// Has reports whether a key is queued, runs, is parked, backs off, or waits for a requeue.
 func (q *Queue[R]) Has(key string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()

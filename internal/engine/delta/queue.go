@@ -20,7 +20,7 @@ type Queue[T any] struct {
 	done     chan struct{} // closed by Close
 	ready    chan struct{} // wakes the consumer; see idle
 	resolver resolver[T]   // of the goroutine in Pop
-	batch    Batch[T]      // of the goroutine in Pop: it stays off its stack
+	batch    Batch[T]      // of the goroutine in Pop, whose stack would grow for good with it
 
 	mu         sync.Mutex // guards the rest
 	closed     error      // why the queue is closed; nil while it is open

@@ -56,8 +56,8 @@ func (r *healthRecorder) snapshot() health.Watch {
 	return h
 }
 
-// present returns the state, its beginning and the version that was reached, without a copy of the
-// rest: the stacks of reflectors stay small.
+// present returns the state, its beginning and the version that was reached. A copy of the whole
+// health would make the stack of each reflector grow for good.
 func (r *healthRecorder) present() (state health.State, since time.Time, version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
