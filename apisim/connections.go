@@ -127,14 +127,11 @@ func (l *pipeListener) connect(conn net.Conn) net.Conn {
 	return c
 }
 
-// cut closes the open connections.
-func (l *pipeListener) cut() {
+// connections returns the open connections.
+func (l *pipeListener) connections() []*connection {
 	l.mu.Lock()
-	open := slices.Collect(maps.Keys(l.open))
-	l.mu.Unlock()
-	for _, c := range open {
-		c.Close() //nolint:errcheck // the connection ends in any case
-	}
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.open))
 }
 
 func (l *pipeListener) setPaused(paused bool) {

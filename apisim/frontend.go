@@ -93,10 +93,23 @@ func (f *frontend) listen(l net.Listener) {
 	f.server.serving.Go(func() { f.http.Serve(l) }) //nolint:errcheck // the error is that l is closed
 }
 
-// cut closes all connections, and the idle connections of the clients in this process. net/http
-// repeats a write only if no part of it was sent, and a test that writes straight after a cut would
-// use the dead connection now and then.
-func (f *frontend) cut() {
-	f.pipe.cut()
-	f.transport.CloseIdleConnections()
+// cut closes all connections at one time, and the idle connections of the clients in this process:
+// before, as a client that comes back at once would lose another connection to the same cut, and
+// after, as net/http repeats a write only if no part of it was sent, and a test that writes straight
+// after a cut would use a dead connection now and then.
+func cut(all ...*frontend) {
+	closeIdle := func() {
+		for _, f := range all {
+			f.transport.CloseIdleConnections()
+		}
+	}
+	closeIdle()
+	var open []*connection
+	for _, f := range all {
+		open = append(open, f.pipe.connections()...)
+	}
+	for _, c := range open {
+		c.Close() //nolint:errcheck // the connection ends in any case
+	}
+	closeIdle()
 }

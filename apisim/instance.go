@@ -77,7 +77,7 @@ func (r *Instance) SetPaused(paused bool) { r.pipe.setPaused(paused) }
 func (r *Instance) SetAvailable(available bool) {
 	if !available {
 		r.pipe.setDown(forGood)
-		r.cut()
+		cut(&r.frontend)
 		return
 	}
 	r.server.mu.Lock()
@@ -88,7 +88,7 @@ func (r *Instance) SetAvailable(available bool) {
 }
 
 // CutConnections closes every open connection of the instance.
-func (r *Instance) CutConnections() { r.cut() }
+func (r *Instance) CutConnections() { cut(&r.frontend) }
 
 // restartLocked makes the watch caches hold the present state.
 func (r *Instance) restartLocked() {

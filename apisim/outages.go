@@ -20,20 +20,18 @@ type RestartOptions struct {
 // Objects and the resource version stay.
 func (s *Server) Restart(o RestartOptions) {
 	s.pipe.setDown(time.Now().Add(o.Down))
-	s.CutConnections()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if !o.KeepHistory {
-		s.Compact()
+		s.compactLocked()
 	}
+	cut(s.frontendsLocked()...)
 }
 
 // CutConnections closes every open connection, those of instances included, also in the middle of a
 // frame. A later request of a client of [Server.Config] uses a new connection. A client of a TCP
 // address may still use one that it believes to be open.
-func (s *Server) CutConnections() {
-	for _, f := range s.frontends() {
-		f.cut()
-	}
-}
+func (s *Server) CutConnections() { cut(s.frontends()...) }
 
 // SetAvailable makes the server and its instances unreachable, cutting all connections, or
 // reachable again.
@@ -51,6 +49,10 @@ func (s *Server) SetAvailable(available bool) {
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.compactLocked()
+}
+
+func (s *Server) compactLocked() {
 	for _, r := range s.resources {
 		r.compact(s.version)
 	}

@@ -149,6 +149,10 @@ func (s *Server) Close() error {
 func (s *Server) frontends() []*frontend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.frontendsLocked()
+}
+
+func (s *Server) frontendsLocked() []*frontend {
 	all := []*frontend{&s.frontend}
 	for _, r := range s.instances {
 		all = append(all, &r.frontend)

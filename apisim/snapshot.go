@@ -54,9 +54,9 @@ func (s *Server) Rewind(to *Snapshot) {
 	if to.server != s {
 		panic("apisim: the snapshot is of another server")
 	}
-	s.CutConnections()
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer cut(s.frontendsLocked()...) // before anyone can ask
 	for _, r := range s.resources {
 		if to.resources[r.gvr()] != r {
 			r.remove(to.version)

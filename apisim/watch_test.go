@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 )
 
@@ -150,6 +151,31 @@ func TestWritesStraightAfterACut(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestACutOfAll cuts a watch, and the connections that its client could use for the next one.
+func TestACutOfAll(t *testing.T) {
+	inBubble(t, Options{}, func(b *bench) {
+		version := at(b.create("a").ResourceVersion)
+		configMaps := b.typed.CoreV1().ConfigMaps("default")
+		for range 300 {
+			first, err := configMaps.Watch(b.ctx, version)
+			b.must(err)
+			b.list(metav1.ListOptions{}) //nolint:errcheck // it leaves an idle connection
+			var second apiwatch.Interface
+			go func() {
+				for range first.ResultChan() { // until the cut
+				}
+				second, err = configMaps.Watch(b.ctx, version)
+			}()
+			synctest.Wait()
+			b.server.CutConnections()
+			synctest.Wait()
+			b.must(err)
+			b.want("a watch straight after the cut", b.collect(second)())
+			b.server.CutConnections()
+		}
+	})
 }
 
 func TestWatchOfAPath(t *testing.T) {
