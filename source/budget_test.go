@@ -44,6 +44,11 @@ func TestExtremeLimits(t *testing.T) {
 		}
 		stream.Close() //nolint:errcheck // the body is the server's
 	}
+	for _, budget := range []*Budget{nil, {}, {MaxBytes: 1}, {MaxBytes: math.MaxInt64}} {
+		if err := (Transport{ListBudget: budget}).Check("Transport"); err != nil {
+			t.Errorf("a budget of %+v: %v", budget, err)
+		}
+	}
 	for name, transport := range map[string]Transport{
 		"MaxListBytes":         {MaxListBytes: -1},
 		"MaxFrameBytes":        {MaxFrameBytes: math.MinInt},
@@ -114,6 +119,9 @@ func TestMemoryOfObjects(t *testing.T) {
 			_, alive := allocated(func() { page, err = s.List(t.Context(), ListOptions{}) })
 			if errors.Is(err, ErrFrameTooLarge) != tt.tooLarge || err != nil && !tt.tooLarge {
 				t.Errorf("%d items, %v", len(page.Items), err)
+			}
+			if tt.tooLarge && (errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "a list that takes memory")) {
+				t.Errorf("the error is %v", err)
 			}
 			if alive > tt.most {
 				t.Errorf("%d bytes are alive", alive)

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"bytes"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -31,6 +32,17 @@ func TestUnknownFieldsOfEveryWireTypeAreSkipped(t *testing.T) {
 			if e, err := openEnvelope(data[:len(protobufMagic)+1+n]); err == nil {
 				t.Errorf("%s, cut after %d bytes: %+v", name, n+1, e)
 			}
+		}
+	}
+}
+
+// TestANumberTooLongIsNotCut: ten bytes of a number that has no end are no part of one, so that more
+// bytes are not waited for.
+func TestANumberTooLongIsNotCut(t *testing.T) {
+	for n, cut := range map[int]bool{1: true, 9: true, 10: false, 11: false} {
+		f := fields{rest: bytes.Repeat([]byte{0x80}, n)}
+		if f.next() || f.err == nil || f.cut != cut {
+			t.Errorf("%d bytes of a tag: %v, cut %v", n, f.err, f.cut)
 		}
 	}
 }

@@ -86,6 +86,7 @@ func TestListThatCannotBeUnderstood(t *testing.T) {
 		"item as a number":      listOf(t, podList(t, 1)+"\x10\x01"),
 		"item that is too long": listOf(t, podList(t, 1)+"\x12\x05abc"),
 		"metadata is malformed": listOf(t, "\x0a\x01\x12"+podList(t, 1)),
+		"shardInfo is a number": listOf(t, field(1, field(5, "\x08\x01"))+podList(t, 1)),
 		"item is malformed":     listOf(t, podList(t, 1)+"\x12\x02\x0a\x05"),
 		"trailer is malformed":  usual + "\x1b",
 		"trailer is a number":   usual + "\x20\x01",
@@ -123,6 +124,10 @@ func TestListThatIsCutAnywhere(t *testing.T) {
 	begun := protobufList{opened: true, left: 1000}
 	if _, _, _, err := begun.split([]byte("\x0c")); !errors.Is(err, ErrMalformed) {
 		t.Errorf("before the rest of a malformed list: %v, want %v", err, ErrMalformed)
+	}
+	again := protobufList{opened: true, listed: true}
+	if _, _, _, err := again.split([]byte("\x12\x00")); err != errTwice {
+		t.Errorf("before the second content: %v, want %v", err, errTwice)
 	}
 	if n := announced([]byte("\x09\x7f")); n != 0 {
 		t.Errorf("a number of 64 bits announces %d bytes", n)

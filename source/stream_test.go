@@ -142,3 +142,11 @@ func TestP20_ObjectOfAnotherKindDoesNotEndTheWatch(t *testing.T) {
 		})
 	}
 }
+
+// TestABookmarkOfAnotherKind is malformed: no object is wrong with it.
+func TestABookmarkOfAnotherKind(t *testing.T) {
+	event, err := bookmark[*corev1.Pod](nil, &WrongObjectError{Got: "v1 Node", Want: "v1 Pod"})
+	if !errors.Is(err, ErrMalformed) || event.Type != Bookmark {
+		t.Errorf("%+v, %v, want %v", event, err, ErrMalformed)
+	}
+}
