@@ -83,6 +83,10 @@ func TestP20_UnusableObjectsBeginOnce(t *testing.T) {
 	expect("another incarnation", "a#B")
 	r.push(set(state("a", 12, "B")), unusable(state("a", 13, "B")))
 	expect("again", "a#B")
+	r.push(unusable(state("n", 14, "")))
+	expect("one without a UID", "n#")
+	r.push(unusable(state("n", 15, "")))
+	expect("a later state of it")
 }
 
 // TestP20_UnusableObjectsEnd with the slots or the partition that they are in, and with a list that
