@@ -101,15 +101,14 @@ func FuzzFold(f *testing.F) {
 }
 
 // folded returns the notifications that a handler receives after a sequence of them for one key
-// "a", each written as add 1, update 1→2, …
-func folded(policy Policy, notifications ...change.Change[*object]) []string {
+// "a", each written as add 1, update 1→2, …, and how many were folded.
+func folded(policy Policy, notifications ...change.Change[*object]) (out []string, folded int) {
 	b := newBacklog[*object](policy, describe)
 	for i := range notifications {
 		notifications[i].Key = "a"
 		b.add(&notifications[i])
 	}
 	run, _ := b.take(make([]change.Change[*object], 0, len(notifications)+1))
-	var out []string
 	for _, n := range run {
 		switch {
 		case n.Moved:
@@ -120,7 +119,7 @@ func folded(policy Policy, notifications ...change.Change[*object]) []string {
 			out = append(out, show(n))
 		}
 	}
-	return out
+	return out, int(b.folded)
 }
 
 func TestP10_FoldRules(t *testing.T) {
@@ -172,15 +171,17 @@ func TestP10_FoldRules(t *testing.T) {
 			[]string{"Deleted a x/1→x/1 tombstone"}},
 		{"moved, came back and went", notes{moved(x1), add(x2), del(x2)},
 			[]string{"Deleted a x/1→x/1 moved", "Added a -→x/2", "Deleted a x/2→x/2"}, []string{"Deleted a x/1→x/2"}},
+		{"moved, and came back as it was", notes{moved(x1), add(x1)},
+			[]string{"Deleted a x/1→x/1 moved", "Added a -→x/1"}, nil},
 		{"gave way to another one, came back and went", notes{upd(x1, y1), upd(y1, x2), del(x2)},
 			[]string{"Updated a x/1→y/1", "Updated a y/1→x/2", "Deleted a x/2→x/2"}, []string{"Deleted a x/1→x/2"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := folded(ConflateUpdates, test.in...); !slices.Equal(got, test.updates) {
-				t.Errorf("ConflateUpdates: %q, want %q", got, test.updates)
-			}
-			if got := folded(ConflateState, test.in...); !slices.Equal(got, test.state) {
-				t.Errorf("ConflateState: %q, want %q", got, test.state)
+			for policy, want := range map[Policy][]string{ConflateUpdates: test.updates, ConflateState: test.state} {
+				got, n := folded(policy, test.in...)
+				if !slices.Equal(got, want) || len(got)+n != len(test.in) {
+					t.Errorf("%v: %q, %d of %d folded, want %q", policy, got, n, len(test.in), want)
+				}
 			}
 		})
 	}
@@ -256,5 +257,23 @@ func TestP10_FoldsWhereTheFirstStood(t *testing.T) {
 	run, _ := b.take(make([]change.Change[*object], 0, 10))
 	if len(run) != 2 || run[0].Key != "hot" || run[0].New.state != 101 {
 		t.Fatalf("took %v, want hot with its newest state first", run)
+	}
+}
+
+// The synced mark is no notification.
+func TestP10_TheMarkIsNotCounted(t *testing.T) {
+	for _, policy := range []Policy{ConflateUpdates, ConflateState} {
+		b := newBacklog[*object](policy, describe)
+		add := func(key string) {
+			b.add(&change.Change[*object]{Type: change.Added, Key: key, New: &object{"x", 1}, Initial: true})
+		}
+		add("a")
+		b.addMark()
+		add("b")
+		for _, left := range []int{1, 1, 0} { // a, the mark and b are taken
+			if b.take(make([]change.Change[*object], 0, 9)); b.count != left || b.initial != left {
+				t.Errorf("%v: pending %d, initial %d, want %d and %d", policy, b.count, b.initial, left, left)
+			}
+		}
 	}
 }

@@ -297,7 +297,7 @@ func TestSubscribeRefusesOptionsThatMakeNoSense(t *testing.T) {
 	}{
 		{"function is nil", nil, SubscriptionOptions{}},
 		{"Limit", handle, SubscriptionOptions{Limit: -1}},
-		{"Policy", handle, SubscriptionOptions{Policy: 9}},
+		{"Policy is Policy(9)", handle, SubscriptionOptions{Policy: 9}},
 		{"ResyncPeriod", handle, SubscriptionOptions{ResyncPeriod: -1}},
 		{"ResyncOffset", handle, SubscriptionOptions{ResyncOffset: -1}},
 		{"give a ResyncPeriod", handle, SubscriptionOptions{ResyncOffset: 1}},
