@@ -98,7 +98,7 @@ func (s *checking[T]) rewindOf(page source.Page[T], was lastChange) error {
 	h.absent = absence{
 		key: was.key, uid: was.uid, was: was.version, until: page.Version, since: time.Now(),
 	}
-	if before.key != was.key || before.uid != was.uid || before.was != was.version {
+	if before.key == "" { // otherwise it is the target
 		return nil
 	}
 	h.absent.since, h.absent.watched = before.since, before.watched

@@ -250,9 +250,14 @@ func TestP20_WrongObjectsAreDroppedAndCounted(t *testing.T) {
 	scenario{
 		o: Options[object]{Accept: accept, Known: knows("a@3")},
 		answers: []answer{streamed(
-			read{events: append([]source.Event[object]{wrong}, parse("+a@3 +x@6 =6")...)},
-			read{events: slices.Insert(parse("~x@7 ~a@8"), 1, wrong)},
+			read{events: slices.Insert(parse("+a@3 +x@6 =6"), 2, wrong)},
+			read{after: time.Second, events: slices.Insert(parse("~x@7 ~a@8"), 1, wrong)},
 		)},
+		during: func(r *Reflector[object], _ *script) {
+			if err := r.Health().LastDropped; err != wrong.Err {
+				t.Errorf("dropped without a name: %v", err)
+			}
+		},
 		queue: []string{"replace 6: a@3 as known", "push 8: gone x@7 gone a@8"},
 		check: func(t *testing.T, r *Reflector[object], _ *script, _ *journal) {
 			h := r.Health()

@@ -22,6 +22,8 @@ var inPages = Options[object]{Transport: source.Transport{NoStreamedLists: true}
 
 func TestStreamedList(t *testing.T) {
 	broken := streamed(sends("+a@3"), fails(errCut))
+	notUsable := parse("~a@4")
+	notUsable[0].Err = errors.New("an object of another type")
 	scenarios(t, map[string]scenario{
 		"goes on as the watch": {
 			answers: []answer{streamed(sends("+a@3 +b@1"), sends("-b@1 +c@4 =5 ~a@6"), sends("*9"))},
@@ -62,6 +64,15 @@ func TestStreamedList(t *testing.T) {
 			}},
 			answers: []answer{streamed(sends("+a@3 +b@1"), sends("~a@4 =5"))},
 			queue:   []string{"replace 5: b@1"}, // P20
+		},
+		"has an object, and then what is none": { // P20
+			answers: []answer{streamed(sends("+a@3 +b@1"), read{events: notUsable}, sends("=5"))},
+			queue:   []string{"replace 5: a@3 b@1"},
+			check:   unless(func(h health.Watch) bool { return h.Dropped != 1 }),
+		},
+		"has the version 0: an ended watch lists again": {
+			answers: []answer{streamed(sends("+a@3 =0"), eof), streamed(sends("=0"))},
+			queue:   []string{"replace 0: a@3", "replace 0:"},
 		},
 		"has no versions: an ended watch lists again": {
 			answers: []answer{streamed(sends("+a@ ="), eof), streamed(sends("="))},

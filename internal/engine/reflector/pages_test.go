@@ -113,10 +113,11 @@ func TestPagesThatLeadToNoEnd(t *testing.T) {
 		pages func(first string) []answer
 		err   error
 	}{
-		"the same token":    {sequence("x x", "+a@3 +b@3"), errRepeatedToken},
-		"tokens in a cycle": {sequence("x0 x1 x2 x3 x1 x2 x3", "+a@3 +b@3 +c@3 +d@3 +e@3 +f@3 +g@3"), errRepeatedToken}, // the fourth is remembered
-		"the same pages":    {sequence("x0 x1 x2 x3 x4 x5 x6", "+a@3 +b@3 +c@3 +d@3 +b@3 +c@3 +d@3"), errRepeatedPage},  // as well
-		"empty pages":       {sequence("x1 x2 x3 x4", "+a@3   "), errEmptyPages},
+		"the same token":                     {sequence("x x", "+a@3 +b@3"), errRepeatedToken},
+		"the same token, on the fourth page": {sequence("x0 x1 x2 x2", "+a@3 +b@3 +c@3 +d@3"), errRepeatedToken},
+		"tokens in a cycle":                  {sequence("x0 x1 x2 x3 x1 x2 x3", "+a@3 +b@3 +c@3 +d@3 +e@3 +f@3 +g@3"), errRepeatedToken}, // the fourth is remembered
+		"the same pages":                     {sequence("x0 x1 x2 x3 x4 x5 x6", "+a@3 +b@3 +c@3 +d@3 +b@3 +c@3 +d@3"), errRepeatedPage},  // as well
+		"empty pages":                        {sequence("x1 x2 x3 x4", "+a@3   "), errEmptyPages},
 	} {
 		t.Run(name, scenario{
 			o: inPages, answers: append(test.pages(first), page(unlimited, "5", "+z@3", ""), watched("5")),
@@ -223,9 +224,12 @@ func TestP15_SilentLists(t *testing.T) {
 				}
 			},
 		},
-		"pages that go on":  {o: inPages, answers: []answer{slow, watched("5")}, pass: 10 * time.Minute, queue: []string{replaced5}},
-		"a limit of 10 s":   {o: limited(10 * time.Second), answers: []answer{hangs, onePage, watched("5")}, pass: 30 * time.Second},
-		"no limit":          {o: limited(-1), answers: []answer{hangs}, pass: time.Hour},
+		"pages that go on": {o: inPages, answers: []answer{slow, watched("5")}, pass: 10 * time.Minute, queue: []string{replaced5}},
+		"a limit of 10 s":  {o: limited(10 * time.Second), answers: []answer{hangs, onePage, watched("5")}, pass: 30 * time.Second},
+		"no limit":         {o: limited(-1), answers: []answer{hangs}, pass: time.Hour},
+		"no limit, on the second page": {
+			o: limited(-1), answers: []answer{page(first, "5", "+a@3", "two"), {expect: following("two"), hang: true}}, pass: time.Hour,
+		},
 		"streamed, goes on": {answers: []answer{streamed(append(goesOn, sendsAfter(119*time.Second, "=5"))...)}, pass: 40 * time.Minute},
 		"streamed, is cached": {
 			asks: true, o: Options[object]{Known: knows("a@3")}, pass: 20 * time.Minute,

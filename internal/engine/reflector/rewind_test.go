@@ -31,7 +31,7 @@ func refusedFor(n int) []answer {
 func TestP16_Rewinds(t *testing.T) {
 	cut := fails(errCut)
 	outlived := watched("5", failsAfter(90*time.Minute, io.EOF)) // and twice that is the longest
-	failing := failed(look, errInternal)
+	failing, undecodable := failed(look, errInternal), failed(look, errDecoding)
 	deleted := listed(sends("-b@9"), cut)
 	inOrder := []read{sendsAfter(time.Minute, "*5"), failsAfter(4*time.Minute, io.EOF)}
 	// A version of the new history is not the same version of the old one.
@@ -140,6 +140,14 @@ func TestP16_Rewinds(t *testing.T) {
 					t.Errorf("the last error is %v", err)
 				}
 			},
+		},
+		"check that is not answered before the end of Run": {
+			answers: append(refusedFor(3), watched("5"), answer{expect: look, hang: true}), pass: 20 * time.Second,
+		},
+		// It is not made twice at once.
+		"check of an empty collection that cannot be decoded": {
+			answers: []answer{streamed(sends("=5"), cut), quiet5, undecodable, undecodable, undecodable, watched("5"), undecodable},
+			pass:    2 * time.Minute,
 		},
 		"older bookmark": {
 			answers: []answer{listed(sends("*4 ~a@6")), checked("4"), streamed(sends("=4"))},

@@ -54,9 +54,13 @@ func (c scenario) run(t *testing.T) {
 		if c.check != nil {
 			c.check(t, r, s, j)
 		}
+		lastError := r.Health().LastError
 		cancel()
 		if err := <-done; err != nil {
 			t.Errorf("Run: %v", err)
+		}
+		if err := r.Health().LastError; err != lastError {
+			t.Errorf("the end of Run counts as the failure %v", err)
 		}
 		if state := r.Health().State; state != health.StateStopped || s.open != 0 {
 			t.Errorf("after Run the state is %s, want Stopped; %d open streams", state, s.open)
