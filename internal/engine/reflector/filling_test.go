@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/tidings-go/tidings/internal/engine/slot"
@@ -159,6 +158,92 @@ func TestS6_SlotsOfAReflector(t *testing.T) {
 					}
 				},
 				queue: []string{replaced5},
+				check: returns(nil),
+			}
+		},
+		"slots go while the next list of them is waited for": func(t *testing.T) scenario {
+			return scenario{
+				o: holds("a"), answers: []answer{listed()}, queue: []string{replaced5},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{pages: []answer{{err: statusAfter(503, "ServiceUnavailable", 60)}}}, slotsOf("bb"))
+					after(time.Second)
+					r.o.Slots.Remove(slotsOf("bb"))
+					if err := r.Leave(context.Background(), slotsOf("bb")); err != nil {
+						t.Error(err)
+					}
+					after(time.Second)
+					if len(merged) == 0 {
+						t.Error("Merge goes on waiting")
+					}
+				},
+				check: returns(nil),
+			}
+		},
+		"slots come before the list of a reflector that takes another's place": func(t *testing.T) scenario {
+			o := holds("a")
+			o.Resumes = true
+			return scenario{
+				o: o, answers: []answer{streamed(sends("+a@3 +bb@2"), sendsAfter(2*time.Second, "=5"))},
+				during: func(r *Reflector[object], _ *script) {
+					merged = merges(t, r, &lists{pages: []answer{page("", "6", "+bb@2", "")}}, slotsOf("bb"))
+					after(time.Second)
+					if len(merged) > 0 {
+						t.Error("Merge has returned before the list")
+					}
+				},
+				queue: []string{replaced5, "push : merged bb@2"},
+				check: returns(nil),
+			}
+		},
+		"slots come during the next list": func(t *testing.T) scenario {
+			return scenario{
+				o: holds("a"),
+				answers: []answer{
+					listed(failsAfter(2*time.Second, errExpired)),
+					streamed(sends("+a@3"), sendsAfter(5*time.Second, "=9")), streamed(sends("+a@3 +bb@2 =9")),
+				},
+				during: func(r *Reflector[object], _ *script) {
+					after(5 * time.Second)
+					merged = merges(t, r, &lists{takes: time.Hour}, slotsOf("bb"))
+				},
+				queue: []string{replaced5, "replace 9: a@3 bb@2"},
+				check: returns(nil),
+			}
+		},
+		"events that two lists of slots have overtaken": func(t *testing.T) scenario {
+			o := holds("a")
+			o.Transform = func(o object) (object, error) { return o, nil } // the cached objects may have no versions
+			return scenario{
+				o: o, answers: []answer{listed(sendsAfter(3*time.Second, "~bb@7 ~ccc@8 ~a@9"))},
+				during: func(r *Reflector[object], _ *script) {
+					l := &lists{pages: []answer{page("", "20", "+bb@19", ""), page("", "21", "+ccc@18", "")}}
+					for _, name := range []string{"bb", "ccc"} {
+						merged = merges(t, r, l, slotsOf(name))
+						after(time.Second)
+					}
+				},
+				queue: []string{replaced5, "push : merged bb@19", "push : merged ccc@18", "push 9: set a@9"},
+				check: returns(nil),
+			}
+		},
+		"a list that is older than the objects of slots": func(t *testing.T) scenario {
+			l := &lists{pages: []answer{page("", "20", "+bb@19", "")}}
+			o := holds("a")
+			o.Known = knows("bb@19")
+			return scenario{
+				o: o,
+				answers: []answer{
+					listed(failsAfter(2*time.Second, errExpired)), streamed(sends("+a@3 +bb@7 =10")), streamed(sends("+a@3 +bb@7 =11")),
+					streamed(sends("+a@3 +bb@19 =20")),
+				},
+				during: func(r *Reflector[object], s *script) {
+					merged = merges(t, r, l, slotsOf("bb"))
+					after(2*time.Second + 800*time.Millisecond)
+					same(t, "requests at once", s.requests(), "stream", "stream", "stream")
+					after(800*time.Millisecond - 1)
+					same(t, "requests before the wait is over", s.requests(), "stream", "stream", "stream")
+				},
+				queue: []string{replaced5, "push : merged bb@19", "replace 20: a@3 bb@19 as known"},
 				check: returns(nil),
 			}
 		},
@@ -338,90 +423,5 @@ func TestS6_SlotsOfAReflector(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) { c(t).run(t) })
-	}
-}
-
-// TestS6_EventsOnTheWay removes a slot while an event of it waits to be handed on, behind a merge.
-func TestS6_EventsOnTheWay(t *testing.T) {
-	j := &journal{}
-	scenario{
-		o: Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a"))}, j: j,
-		answers: []answer{listed(sendsAfter(time.Second, "~a@9"))},
-		during: func(r *Reflector[object], _ *script) {
-			j.full = 3 * time.Second
-			merged := merges(t, r, &lists{pages: []answer{page("", "6", "+bb@2", "")}}, slotsOf("bb"))
-			after(2 * time.Second) // the event has come
-			r.o.Slots.Remove(slotsOf("a"))
-			if err := r.Leave(context.Background(), slotsOf("a")); err != nil {
-				t.Error(err)
-			}
-			same(t, "before Leave has returned", j.read(), replaced5, "push : merged bb@2", "bookmark 9")
-			if err := <-merged; err != nil {
-				t.Error(err)
-			}
-		},
-	}.run(t)
-}
-
-// TestS6_MergeIntoAReflectorThatEnds ends Run while slots that have come wait for their list. Nobody
-// needs their objects any more.
-func TestS6_MergeIntoAReflectorThatEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &script{t: t, answers: []answer{listed()}}
-		r := New(s, &journal{}, Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a"))})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- r.Run(ctx) }()
-		synctest.Wait()
-		merged := merges(t, r, &lists{takes: time.Minute}, slotsOf("bb"))
-		after(time.Second)
-		cancel()
-		if err := <-merged; err != nil {
-			t.Errorf("Merge: %v", err)
-		}
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-		if err := r.Merge(t.Context(), slotsOf("bb")); err != nil {
-			t.Errorf("Merge after Run: %v", err)
-		}
-	})
-}
-
-// TestP13_Listed looks at the number of listed objects after lists that failed, and while a list of slots
-// begins anew without pages.
-func TestP13_Listed(t *testing.T) {
-	t.Run("of slots, without pages", listedUnpaged(t).run)
-	for name, answers := range map[string][]answer{
-		"streamed": {streamed(sends("+a@3 +bb@4"), sendsAfter(time.Second, "+cc@4"), failsAfter(time.Second, errInternal)), streamed()},
-		"missing":  {streamed(sends("+a@3 +bb@4"), sendsAfter(time.Second, "+cc@4"), failsAfter(time.Second, errNotFound)), streamed()},
-	} {
-		t.Run(name, scenario{
-			answers: answers, o: Options[object]{Optional: name == "missing"}, pass: time.Minute,
-			during: func(r *Reflector[object], _ *script) {
-				after(2100 * time.Millisecond)
-				if h := r.Health(); h.Listed != 0 {
-					t.Errorf("%s: %d objects are on their way in %s", name, h.Listed, h.State)
-				}
-			},
-		}.run)
-	}
-}
-
-func listedUnpaged(t *testing.T) scenario {
-	l := &lists{takes: 5 * time.Second, pages: []answer{page("", "6", "+bb@2 +ccc@3", "next"), {err: errExpired}, page("", "6", "+bb@2 +ccc@3", "next2"), page("", "6", "+dddd@4", "")}}
-	return scenario{
-		o: Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a"))}, answers: []answer{listed()},
-		during: func(r *Reflector[object], _ *script) {
-			_ = merges(t, r, l, slotsOf("bb", "ccc", "dddd"))
-			most := 0
-			for range 30 {
-				after(time.Second)
-				most = max(most, r.Health().Listed)
-			}
-			if most > 3 {
-				t.Errorf("%d of 3 objects are listed", most)
-			}
-		},
 	}
 }

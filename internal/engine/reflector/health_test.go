@@ -13,6 +13,7 @@ import (
 
 	"github.com/tidings-go/tidings/health"
 	"github.com/tidings-go/tidings/internal/engine/delta"
+	"github.com/tidings-go/tidings/internal/engine/slot"
 	"github.com/tidings-go/tidings/source"
 )
 
@@ -291,4 +292,42 @@ func TestP11_FailedTransformLeavesThePreviousState(t *testing.T) {
 			}
 		},
 	}.run(t)
+}
+
+// TestP13_Listed looks at the number of listed objects after lists that failed, and while a list of slots
+// begins anew without pages.
+func TestP13_Listed(t *testing.T) {
+	t.Run("of slots, without pages", listedUnpaged(t).run)
+	for name, answers := range map[string][]answer{
+		"streamed": {streamed(sends("+a@3 +bb@4"), sendsAfter(time.Second, "+cc@4"), failsAfter(time.Second, errInternal)), streamed()},
+		"missing":  {streamed(sends("+a@3 +bb@4"), sendsAfter(time.Second, "+cc@4"), failsAfter(time.Second, errNotFound)), streamed()},
+	} {
+		t.Run(name, scenario{
+			answers: answers, o: Options[object]{Optional: name == "missing"}, pass: time.Minute,
+			during: func(r *Reflector[object], _ *script) {
+				after(2100 * time.Millisecond)
+				if h := r.Health(); h.Listed != 0 {
+					t.Errorf("%s: %d objects are on their way in %s", name, h.Listed, h.State)
+				}
+			},
+		}.run)
+	}
+}
+
+func listedUnpaged(t *testing.T) scenario {
+	l := &lists{takes: 5 * time.Second, pages: []answer{page("", "6", "+bb@2 +ccc@3", "next"), {err: errExpired}, page("", "6", "+bb@2 +ccc@3", "next2"), page("", "6", "+dddd@4", "")}}
+	return scenario{
+		o: Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a"))}, answers: []answer{listed()},
+		during: func(r *Reflector[object], _ *script) {
+			_ = merges(t, r, l, slotsOf("bb", "ccc", "dddd"))
+			most := 0
+			for range 30 {
+				after(time.Second)
+				most = max(most, r.Health().Listed)
+			}
+			if most > 3 {
+				t.Errorf("%d of 3 objects are listed", most)
+			}
+		},
+	}
 }

@@ -30,6 +30,8 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 	changed := func(then ...answer) []answer { return away("~a@6 ~b@8", "8", then...) }
 	another := lookedAt("20", "+b@8")
 	another.page.Items[0].UID = "another"
+	noUID := parse("~b@8")
+	noUID[0].UID = ""
 	known := Options[object]{Known: knows("a@6", "b@8")}
 	pushed := "push 8: set a@6 set b@8"
 	narrowed := func(keys ...string) checker {
@@ -39,6 +41,16 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 	}
 	// ab is a holding of two slots. The end of an object comes without its key while its slot is not held.
 	ab := func() Options[object] { return Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a", "b"))} }
+	newestIsA := func() Options[object] {
+		o := Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a", "bb"))}
+		o.Newest = func(holds func(key, uid string) bool) (key, version, uid string) {
+			if holds("a", "uid-a") {
+				return "a", "3", "uid-a"
+			}
+			return "", "", ""
+		}
+		return o
+	}
 	endsUnselected := func(after time.Duration, version string) read {
 		return read{after: after, events: []source.Event[object]{
 			{Type: source.Deleted, Unselected: true, Item: source.Item[object]{Version: version}},
@@ -98,6 +110,19 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 		"look at it, at the version of its end": {
 			answers: away("-b@9", "5", watched("5"), lookedAt("20", "+b@9"), streamed(sends("+b@9 =20"))),
 			queue:   []string{replaced5, "push 9: delete b@9", "replace 20, new history: b@9"}, check: narrowed("b"),
+		},
+		"look at the last object, of which no UID has come": {
+			answers: append([]answer{listed(read{events: noUID}, fails(errCut))}, append(slices.Repeat([]answer{failed("watch 8", errRefused)}, 3),
+				watched("8"), lookedAt("20", "+b@8"))...),
+			queue: []string{replaced5, "push 8: set b@8"}, check: narrowed("b"),
+		},
+		"look after a delete, while the slot of the newest object has gone": {
+			o: newestIsA(), answers: away("-bb@9", "5", watched("5"), lookedAt("20", "")),
+			during: func(r *Reflector[object], _ *script) {
+				after(5 * time.Second)
+				r.o.Slots.Remove(slotsOf("a"))
+			},
+			queue: []string{replaced5, "push 9: delete bb@9"}, check: narrowed("bb"),
 		},
 		// What comes after a check that failed may be of the new history.
 		"look that fails, and the next one": {

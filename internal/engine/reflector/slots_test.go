@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -180,6 +181,13 @@ func TestS6_ObjectsThatAreNotWanted(t *testing.T) {
 		o.NoStreamedLists = true
 		return o
 	}
+	looksAt := a
+	looksAt.Accept = func(i source.Item[object], _ bool) error {
+		if i.Key != "a" {
+			return errors.New("nobody wants it")
+		}
+		return nil
+	}
 	noName := Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a").Union(slot.Of(slot.UID.Of("", ""))))}
 	healthy := unless(func(h health.Watch) bool { return h.LastError != nil || h.Dropped != 0 })
 	scenarios(t, map[string]scenario{
@@ -198,9 +206,60 @@ func TestS6_ObjectsThatAreNotWanted(t *testing.T) {
 			},
 			check: unless(func(h health.Watch) bool { return !errors.Is(h.LastError, errRepeatedPage) }),
 		},
+		"events of a watch": { // of a source that does not leave them out
+			o: looksAt, queue: []string{replaced5, "push 8: set a@8"}, check: healthy,
+			answers: []answer{listed(sends("~bb@7 ~a@8"))},
+		},
 		"events during a streamed list": { // of which the key and the UID are not known
 			o: noName, asks: true, queue: []string{replaced5}, check: healthy,
 			answers: []answer{streamed(sends("+a@3 +bb@2 ~bb@4 =5"))},
 		},
+	})
+}
+
+// TestS6_EventsOnTheWay removes a slot while an event of it waits to be handed on, behind a merge.
+func TestS6_EventsOnTheWay(t *testing.T) {
+	j := &journal{}
+	scenario{
+		o: Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a"))}, j: j,
+		answers: []answer{listed(sendsAfter(time.Second, "~a@9"))},
+		during: func(r *Reflector[object], _ *script) {
+			j.full = 3 * time.Second
+			merged := merges(t, r, &lists{pages: []answer{page("", "6", "+bb@2", "")}}, slotsOf("bb"))
+			after(2 * time.Second) // the event has come
+			r.o.Slots.Remove(slotsOf("a"))
+			if err := r.Leave(context.Background(), slotsOf("a")); err != nil {
+				t.Error(err)
+			}
+			same(t, "before Leave has returned", j.read(), replaced5, "push : merged bb@2", "bookmark 9")
+			if err := <-merged; err != nil {
+				t.Error(err)
+			}
+		},
+	}.run(t)
+}
+
+// TestS6_MergeIntoAReflectorThatEnds ends Run while slots that have come wait for their list. Nobody
+// needs their objects any more.
+func TestS6_MergeIntoAReflectorThatEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{t: t, answers: []answer{listed()}}
+		r := New(s, &journal{}, Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a"))})
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan error)
+		go func() { done <- r.Run(ctx) }()
+		synctest.Wait()
+		merged := merges(t, r, &lists{takes: time.Minute}, slotsOf("bb"))
+		after(time.Second)
+		cancel()
+		if err := <-merged; err != nil {
+			t.Errorf("Merge: %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := r.Merge(t.Context(), slotsOf("bb")); err != nil {
+			t.Errorf("Merge after Run: %v", err)
+		}
 	})
 }

@@ -120,7 +120,10 @@ func TestP18_EndsThatLeadToAList(t *testing.T) {
 		"delete of an unreadable object":   {listed(fails(errUnreadable)), listed9}, // which no event reports
 		"vanished resource":                {listed(fails(errCut)), failed("watch 5", errNotFound), listed9},
 		"ERROR events at once":             {listed(internal), ends("5", internal), ends("5", internal), listed9},
-		"ERROR events after a while":       {listed(later), ends("5", later), ends("5", later), listed9},
+		"ERROR events after that list": {
+			listed(internal), ends("5", internal), ends("5", internal), streamed(sends("=9"), internal), listed9,
+		},
+		"ERROR events after a while": {listed(later), ends("5", later), ends("5", later), listed9},
 		"ERROR events after a bookmark": {
 			listed(internal), ends("5", quiet, internal), checked("5"), ends("5", quiet, internal), checked("5"), listed9,
 		},
