@@ -272,6 +272,9 @@ func TestBatchesAreTimed(t *testing.T) {
 		o := optionsOf("a")
 		o.Observe = func([]change.Change[string]) { time.Sleep(3 * time.Second) }
 		c, stop := run(t, o)
+		if n := c.Health().Queued; n != 1 {
+			t.Errorf("while one change is applied, %d wait", n)
+		}
 		time.Sleep(time.Hour)
 		batches := c.Health().Batches
 		if batches.Count() != 1 || batches.Sum != 3*time.Second {

@@ -138,7 +138,48 @@ func (s *sharedStates) check(t *testing.T, key string, version int, shared bool)
 
 func TestObjectsOfAListAreSharedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		runStates(t).check(t, "o", 1, true)
+		s := runStates(t)
+		s.check(t, "o", 1, true)
+		s.duringShare.Store(new(func() { t.Error("an object of a list is shared later too") }))
+		time.Sleep(time.Minute)
+	})
+}
+
+// TestObjectsAreSharedInGroups: batches wait while some shared objects are cached, not for all of
+// them.
+func TestObjectsAreSharedInGroups(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var most, shared int
+		s := runStates(t, func(o *Options[*state]) {
+			o.Observe = func(changes []change.Change[*state]) {
+				if most = max(most, len(changes)); len(changes) > 0 && changes[0].New.shared {
+					shared += len(changes)
+				}
+			}
+		})
+		const objects = 2*sharedAtOnce + 1
+		for i := range objects {
+			s.send(source.Added, fmt.Sprint(i), 2+i)
+		}
+		time.Sleep(time.Minute)
+		if most != sharedAtOnce || shared != 1+objects { // with the one of the list
+			t.Errorf("%d objects are shared, up to %d at once", shared, most)
+		}
+	})
+}
+
+// TestSharingEndsWithTheRun, although other objects are to be shared.
+func TestSharingEndsWithTheRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := runStates(t)
+		for i := range 3 {
+			s.send(source.Added, fmt.Sprint(i), 2+i)
+		}
+		s.duringShare.Store(new(func() {
+			s.End(false)
+			s.duringShare.Store(new(func() { t.Error("an object is shared after the end of Run") }))
+		}))
+		time.Sleep(time.Minute)
 	})
 }
 

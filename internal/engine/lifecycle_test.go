@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 )
@@ -10,15 +11,31 @@ import (
 // watched is a context that counts what waits for its end.
 type watched struct {
 	context.Context
-	waiting int
+	done    <-chan struct{}
+	waiting atomic.Int64
 }
 
+func newWatched(t *testing.T, ctx context.Context) *watched {
+	child, cancel := context.WithCancel(ctx)
+	t.Cleanup(cancel)
+	return &watched{Context: ctx, done: child.Done()}
+}
+
+// Done is not the one of the context in it, which would be asked in its place.
+func (w *watched) Done() <-chan struct{} { return w.done }
+
 func (w *watched) AfterFunc(f func()) (stop func() bool) {
-	w.waiting++
-	undo := context.AfterFunc(w.Context, f)
+	w.waiting.Add(1)
+	undo := context.AfterFunc(w.Context, func() {
+		w.waiting.Add(-1)
+		f()
+	})
 	return func() bool {
-		w.waiting--
-		return undo()
+		undone := undo()
+		if undone {
+			w.waiting.Add(-1)
+		}
+		return undone
 	}
 }
 
@@ -44,7 +61,7 @@ func TestOutlast(t *testing.T) {
 				contexts, ends := map[string]*watched{}, map[string]func(){"end": func() { l.end(false) }}
 				for _, name := range []string{"term", "a", "b"} {
 					ctx, cancel := context.WithCancelCause(t.Context())
-					contexts[name], ends[name] = &watched{Context: ctx}, func() { cancel(cause) }
+					contexts[name], ends[name] = newWatched(t, ctx), func() { cancel(cause) }
 					defer cancel(nil)
 				}
 				for i, name := range row.outlasts {
@@ -58,6 +75,11 @@ func TestOutlast(t *testing.T) {
 				}
 				for _, name := range row.outlasts {
 					l.Outlast(contexts[name])
+				}
+				for name, w := range contexts {
+					if n := w.waiting.Load(); n > 1 {
+						t.Errorf("%d wait for the end of %s", n, name)
+					}
 				}
 				for i, name := range row.ends {
 					ends[name]()
@@ -81,7 +103,7 @@ func TestOutlast(t *testing.T) {
 				}
 				l.finish(nil, nil)
 				for name, w := range contexts {
-					if w.waiting > 0 {
+					if w.waiting.Load() > 0 {
 						t.Errorf("something waits for the end of %s", name)
 					}
 				}
@@ -92,12 +114,12 @@ func TestOutlast(t *testing.T) {
 
 // TestOutlastAfterTheEnd keeps nothing.
 func TestOutlastAfterTheEnd(t *testing.T) {
-	l, other := newLifecycle("pods"), &watched{Context: context.Background()}
+	l, other := newLifecycle("pods"), newWatched(t, context.Background())
 	if !l.end(false) {
 		t.Fatal("it was claimed")
 	}
 	l.finish(nil, nil)
-	if l.Outlast(other); other.waiting > 0 {
+	if l.Outlast(other); other.waiting.Load() > 0 {
 		t.Error("something waits for the end of a context")
 	}
 }

@@ -84,3 +84,14 @@ func TestPartitionThatComesBackBeforeItIsGoneIsAnother(t *testing.T) {
 		t.Errorf("version %q of %v", version, partitions)
 	}
 }
+
+func TestPartitionIsListedByItsList(t *testing.T) {
+	p := progressAt("", "5")
+	partitions, _ := p.after(nil, false, []delta.Mark{{Partition: "a", Version: "7"}}) // a bookmark
+	p.reached(partitions)
+	for partition, want := range map[string]bool{"a": false, "b": true, "unknown": false} {
+		if got := p.listed(partition); got != want {
+			t.Errorf("%s is listed: %v", partition, got)
+		}
+	}
+}
