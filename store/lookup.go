@@ -52,10 +52,7 @@ func (x Index[T]) Lookup(value string) iter.Seq2[string, T] {
 // per object. It keeps values, which must not change. The sequence can be ranged over any
 // number of times.
 func (x Index[T]) LookupAny(values []string) iter.Seq2[string, T] {
-	switch len(values) {
-	case 0:
-		return func(func(string, T) bool) {}
-	case 1:
+	if len(values) == 1 {
 		return x.Lookup(values[0])
 	}
 	return func(yield func(string, T) bool) {
