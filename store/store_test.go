@@ -15,8 +15,14 @@ func TestP03_SnapshotHasTheIndexesOfItsState(t *testing.T) {
 	if err := s.AddIndex("parity", byParity); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok := held.Index("parity"); ok {
-		t.Error("an index that was added later: it is there")
+	if err := s.AddIndex("tag", byTag); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok := held.Index("parity"); ok || len(held.Indexes()) != 0 {
+		t.Errorf("an index that was added later: it is there, of %v", held.Indexes())
+	}
+	if got := s.Snapshot().Indexes(); !slices.Equal(got, []any{"parity", "tag"}) {
+		t.Errorf("the indexes are %v, want those that were added, in this order", got)
 	}
 	if got := lookup(t, s.Snapshot(), "parity", "odd"); !slices.Equal(got, []string{"a"}) {
 		t.Errorf("the new index has %q", got)
@@ -247,6 +253,9 @@ func TestZeroSnapshotIsEmpty(t *testing.T) {
 	}
 	if _, ok := zero.Index("tag"); ok {
 		t.Error("Index: it is there")
+	}
+	if ids := zero.Indexes(); len(ids) != 0 {
+		t.Errorf("the zero snapshot has the indexes %v", ids)
 	}
 }
 

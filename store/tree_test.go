@@ -173,8 +173,13 @@ func TestTableShrinks(t *testing.T) {
 	for i := range n - 1 {
 		remove(s, fmt.Sprint(i))
 	}
-	if slots := len(s.published.Load().byKey.slots); slots > 4*minSlots {
-		t.Errorf("the table has %d slots for one object", slots)
+	table = s.published.Load().byKey
+	if slots := len(table.slots); slots != minSlots {
+		t.Errorf("the table has %d slots for one object, want %d", slots, minSlots)
+	}
+	set(s, fmt.Sprint(n-1), &thing{0, nil})
+	if remove(s, fmt.Sprint(n-1)); s.published.Load().byKey != table {
+		t.Error("the smallest table was copied")
 	}
 	verifyStore(t, s)
 }

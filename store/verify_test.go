@@ -79,6 +79,9 @@ func verifyStore[T any](t rapid.TB, s *Store[T]) {
 		if r.anchor == nil {
 			continue
 		}
+		if len(r.anchor.places) == 0 {
+			t.Fatalf("%q is in no index and has an anchor", r.key)
+		}
 		if r.anchor.newest.Load() != r {
 			t.Fatalf("the anchor of %q does not refer to its item", r.key)
 		}
