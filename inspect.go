@@ -83,8 +83,8 @@ func (i inspection[T]) Resource() source.Resource {
 
 func (i inspection[T]) Resolve(ctx context.Context) (source.Resource, error) {
 	known := i.o.resource
-	complete := known.Name != "" && known.Kind != "" && known.Scope != source.ScopeUnknown
-	if i.o.client == nil || complete {
+	// A scope that is known is one of a built-in type, whose name and kind are known as well.
+	if i.o.client == nil || known.Scope != source.ScopeUnknown {
 		return known, nil
 	}
 	return i.o.client.Resolve(ctx, known)
