@@ -66,11 +66,7 @@ func (x *Index[T]) function() store.IndexFunc[T] {
 // has reports whether the function gives an object a value. A panic counts as no value, as it
 // does in an index that was added.
 func (x *Index[T]) has(obj T, value string) (found bool) {
-	defer func() {
-		if recover() != nil {
-			found = false
-		}
-	}()
+	defer func() { _ = recover() }()
 	return slices.Contains(x.values(obj), value)
 }
 
