@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -63,6 +64,46 @@ func TestEventsLoop(t *testing.T) {
 		for e, err := range informer.Events(w.ctx) {
 			t.Errorf("after the end of the context the loop yields %v, %v", e, err)
 		}
+	})
+}
+
+// TestLoopOverEventsEndsWithItsContext while its informer runs, and delays no stop after that.
+func TestLoopOverEventsEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil, tidings.FactoryOptions{}, apisim.Options{})
+		defer w.end()
+		w.create("a", "1")
+		w.create("b", "1")
+		maps := mapsOf(w)
+		w.start()
+		loop := func(ctx context.Context, body func(tidings.Event[*corev1.ConfigMap])) (end chan struct{}) {
+			end = make(chan struct{})
+			go func() {
+				defer close(end)
+				for e, err := range maps.Events(ctx) {
+					w.must(err)
+					body(e)
+				}
+			}()
+			synctest.Wait()
+			return end
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		idle := loop(ctx, func(tidings.Event[*corev1.ConfigMap]) {})
+		busy := loop(ctx, func(tidings.Event[*corev1.ConfigMap]) { time.Sleep(time.Hour) })
+		cancel()
+		synctest.Wait()
+		select {
+		case <-idle:
+		default:
+			t.Error("the context has ended, and the loop goes on")
+		}
+		began := time.Now()
+		w.must(w.factory.Shutdown(t.Context()))
+		if took := time.Since(began); took > 0 {
+			t.Errorf("the body of a loop that is to end has delayed Shutdown by %v", took)
+		}
+		<-busy
 	})
 }
 
