@@ -194,6 +194,23 @@ func TestInformerThatAHandleRunsIsTheFactorysToStop(t *testing.T) {
 	}
 }
 
+// TestShutdownWaitsForWhatWasReleased ends a factory while a handler of a released informer hangs.
+func TestShutdownWaitsForWhatWasReleased(t *testing.T) {
+	property(t, func(w *world) {
+		w.create("a", "1")
+		hang := make(chan struct{})
+		w.probe.handle(func(event) { <-hang }, tidings.HandlerOptions{})
+		w.start()
+		w.probe.informer().Release()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		expectError(w, "Shutdown", w.factory.Shutdown(ctx), context.DeadlineExceeded,
+			w.probe.informer().Name(), "still stopping")
+		close(hang)
+		w.must(w.factory.Shutdown(context.Background()))
+	})
+}
+
 func TestWaitGoesOnWithoutWhatAnotherReleases(t *testing.T) {
 	property(t, func(w *world) {
 		w.gate.set(refuse(503, "ServiceUnavailable"))
