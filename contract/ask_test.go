@@ -3,6 +3,7 @@ package contract_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -90,6 +91,29 @@ func TestNamesSayWhatIsSelected(t *testing.T) {
 			t.Errorf("the informer of %s is %v, %v", resource, i.Name(), err)
 		}
 	}
+}
+
+// TestTransformsAndSlotsArePartsOfWhatIsShared asks for pods of the same and of other transforms
+// and slots.
+func TestTransformsAndSlotsArePartsOfWhatIsShared(t *testing.T) {
+	f := offline(t, tidings.FactoryOptions{})
+	same := func(p *corev1.Pod) (*corev1.Pod, error) { return p, nil }
+	one, other := tidings.NewTransform(same), tidings.NewTransform(same)
+	half, rest := tidings.NewSlots(tidings.ByUID, half(0)), tidings.NewSlots(tidings.ByUID, half(1))
+	for _, s := range []tidings.Selection{
+		{}, {Transform: one}, {Transform: other}, {Transform: one}, {Slots: half}, {Slots: rest},
+		{Slots: half}, {Transform: one, Slots: half}, {},
+	} {
+		if _, err := tidings.For[*corev1.Pod](f, s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var names []string
+	for _, h := range f.Health() {
+		names = append(names, h.Name)
+	}
+	expect(t, names, "pods.v1", "pods.v1 [transformed]", "pods.v1 [transformed]",
+		"pods.v1 [slots by uid]", "pods.v1 [slots by uid]", "pods.v1 [transformed, slots by uid]")
 }
 
 // TestDefaultNamespacesAreNotOfClusterScopedTypes asks for nodes.
@@ -205,6 +229,9 @@ func TestBadHandlersIndexesAndSourcesAreRefused(t *testing.T) {
 	var none context.Context
 	bad(t, "nil context", f.Start(none), nil, "Start", "the context is nil")
 	bad(t, "nil context", informer.Run(none), nil, "pods.v1", "the context is nil")
+	over, end := context.WithCancelCause(t.Context())
+	end(io.EOF)
+	bad(t, "context that has ended", f.Start(over), io.EOF, "Start", "the context has ended")
 	bad(t, "no labels", informer.IndexLabels(), nil, "pods.v1", "name the labels")
 	for option, o := range map[string]tidings.HandlerOptions{
 		"Resync": {Resync: -1}, "HandlerOptions.Resync": {Resync: 1}, "Limit": {Limit: -1}, "Policy": {Policy: 9},
@@ -219,6 +246,9 @@ func TestBadHandlersIndexesAndSourcesAreRefused(t *testing.T) {
 	o.Transport.Sharing = 9
 	bad(t, "unknown sharing", errOf(tidings.NewInformer(&fakeSource{}, o)), nil,
 		"InformerOptions.Transport.Sharing is 9")
+	o = tidings.InformerOptions[*corev1.ConfigMap]{Slots: tidings.NewSlots("name", tidings.AllSlots())}
+	bad(t, "unknown slots", errOf(tidings.NewInformer(&fakeSource{}, o)), tidings.ErrInvalidSelection,
+		"ConfigMap", "ByUID")
 	bad(t, "wait before the start", f.WaitForSync(t.Context()), tidings.ErrNotStarted,
 		"pods.v1", "call Start")
 }
