@@ -14,6 +14,7 @@ func supervise(ctx context.Context, run func(context.Context)) {
 	for !returned(ctx, func() { run(ctx) }) {
 		select {
 		case <-ctx.Done():
+			return
 		case <-time.After(pauseAfterCrash):
 		}
 	}
