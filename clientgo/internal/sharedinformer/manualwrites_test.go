@@ -65,6 +65,12 @@ func TestManualWrites(t *testing.T) {
 			if got := maps.Collect(known.Prefix("")); len(got) != 3 || got["other"] != "other" || got["mine"] != any(manual{object: "mine"}) {
 				t.Errorf("known are %v", got)
 			}
+			for key := range known.Prefix("") {
+				if key != "back" {
+					t.Errorf("the first key is %s", key)
+				}
+				break
+			}
 			m.settle(&delta.Batch[any]{Changes: tt.changes, Replaced: tt.list}, cache.Snapshot())
 			var got []string
 			for _, d := range tt.changes {
