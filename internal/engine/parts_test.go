@@ -153,9 +153,11 @@ func TestP13_ScopeIsFollowedOnce(t *testing.T) {
 		o.NamespacesByDefault = true
 		c, stop := run(t, o)
 		time.Sleep(time.Minute)
-		slices.Sort(begun)
-		if !slices.Equal(begun, []string{"", "a", "b"}) || len(c.Namespaces()) > 0 || !c.InSync() {
-			t.Errorf("parts of %q have run, the namespaces are %q; in sync: %v", begun, c.Namespaces(), c.InSync())
+		mu.Lock()
+		ran := slices.Sorted(slices.Values(begun))
+		mu.Unlock()
+		if !slices.Equal(ran, []string{"", "a", "b"}) || len(c.Namespaces()) > 0 || !c.InSync() {
+			t.Errorf("parts of %q have run, the namespaces are %q; in sync: %v", ran, c.Namespaces(), c.InSync())
 		}
 		if err := c.AddNamespace("c"); !errors.Is(err, ErrClusterScoped) {
 			t.Errorf("AddNamespace: %v", err)
