@@ -162,6 +162,7 @@ func TestObjectsAreSharedInGroups(t *testing.T) {
 			s.send(source.Added, fmt.Sprint(i), 2+i)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		if most != sharedAtOnce || shared != 1+objects { // with the one of the list
 			t.Errorf("%d objects are shared, up to %d at once", shared, most)
 		}
