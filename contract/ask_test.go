@@ -93,29 +93,6 @@ func TestNamesSayWhatIsSelected(t *testing.T) {
 	}
 }
 
-// TestTransformsAndSlotsArePartsOfWhatIsShared asks for pods of the same and of other transforms
-// and slots.
-func TestTransformsAndSlotsArePartsOfWhatIsShared(t *testing.T) {
-	f := offline(t, tidings.FactoryOptions{})
-	same := func(p *corev1.Pod) (*corev1.Pod, error) { return p, nil }
-	one, other := tidings.NewTransform(same), tidings.NewTransform(same)
-	half, rest := tidings.NewSlots(tidings.ByUID, half(0)), tidings.NewSlots(tidings.ByUID, half(1))
-	for _, s := range []tidings.Selection{
-		{}, {Transform: one}, {Transform: other}, {Transform: one}, {Slots: half}, {Slots: rest},
-		{Slots: half}, {Transform: one, Slots: half}, {},
-	} {
-		if _, err := tidings.For[*corev1.Pod](f, s); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var names []string
-	for _, h := range f.Health() {
-		names = append(names, h.Name)
-	}
-	expect(t, names, "pods.v1", "pods.v1 [transformed]", "pods.v1 [transformed]",
-		"pods.v1 [slots by uid]", "pods.v1 [slots by uid]", "pods.v1 [transformed, slots by uid]")
-}
-
 // TestDefaultNamespacesAreNotOfClusterScopedTypes asks for nodes.
 func TestDefaultNamespacesAreNotOfClusterScopedTypes(t *testing.T) {
 	f := offline(t, tidings.FactoryOptions{Namespaces: []string{"shop"}})

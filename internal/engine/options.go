@@ -72,7 +72,8 @@ type Options[T any] struct {
 	OnNamespaces func([]string)
 	// OnSynced is called when the first complete list is applied, OnIndexErrors with the failures
 	// of index functions, OnUndecodable with the objects whose states cannot be decoded any more,
-	// OnNotRun with the error of a reflector that did not run. They may call the collection.
+	// OnNotRun with the error of a reflector that did not run; it is required. They may call the
+	// collection.
 	OnSynced      func()
 	OnIndexErrors func([]store.IndexError)
 	OnUndecodable func([]delta.Unusable)

@@ -56,13 +56,16 @@ func (r *resyncs[T]) keepTime(ctx context.Context) {
 			next.Reset(time.Until(at))
 			due = next.C
 		}
+		var err error
 		select {
 		case <-ctx.Done():
 			return
 		case <-r.log.ResyncChanged():
 		case <-due:
 			for _, subscription := range r.log.DueForResync(time.Now()) {
-				r.queue.Resync(subscription) //nolint:errcheck // a closed queue needs none
+				if err = r.queue.Resync(subscription); err != nil {
+					break
+				}
 			}
 		case <-r.listed:
 			if r.period > 0 {
@@ -70,7 +73,10 @@ func (r *resyncs[T]) keepTime(ctx context.Context) {
 			}
 		case <-rule.C:
 			rule.Reset(r.period)
-			r.queue.Resync(r.o.Resync.Due(time.Now())) //nolint:errcheck // as above
+			err = r.queue.Resync(r.o.Resync.Due(time.Now()))
+		}
+		if err != nil {
+			return // the queue is closed
 		}
 	}
 }

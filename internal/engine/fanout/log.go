@@ -91,11 +91,11 @@ func (l *Log[T]) Start() {
 
 // Publish appends a batch of notifications, in order. live is the number of keys in the cache after
 // the batch: each adds one to the default limit of a handler's backlog. Publish never waits for a
-// handler and keeps no reference to the batch's array. After Close no handler receives it.
+// handler and keeps no reference to the batch's array. After Close it does nothing.
 func (l *Log[T]) Publish(batch []change.Change[T], live int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if len(batch) == 0 {
+	if l.closed || len(batch) == 0 {
 		return
 	}
 	l.appendLocked(batch)

@@ -65,7 +65,7 @@ func TestStreamedList(t *testing.T) {
 			answers: []answer{streamed(sends("+a@3 +b@1"), sends("~a@4 =5"))},
 			queue:   []string{"replace 5: b@1"}, // P20
 		},
-		"has an object, and then what is none": { // P20
+		"has something that is not an object of its type": { // P20
 			answers: []answer{streamed(sends("+a@3 +b@1"), read{events: notUsable}, sends("=5"))},
 			queue:   []string{"replace 5: a@3 b@1"},
 			check:   unless(func(h health.Watch) bool { return h.Dropped != 1 }),

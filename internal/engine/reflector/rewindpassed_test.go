@@ -39,7 +39,7 @@ func TestP16_ServerThatHasPassedTheReachedVersion(t *testing.T) {
 			same(t, "keys asked for", s.keys, keys...)
 		}
 	}
-	// ab is a holding of two slots. The end of an object comes without its key while its slot is not held.
+	// ab is a holding of the one slot of a and b. The end of an object comes without its key while its slot is not held.
 	ab := func() Options[object] { return Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a", "b"))} }
 	newestIsA := func() Options[object] {
 		o := Options[object]{Slots: slot.NewHolding(slot.UID, slotsOf("a", "bb"))}

@@ -68,6 +68,24 @@ func TestTiny(t *testing.T) {
 	}
 }
 
+// TestKnownSurvivorsNameCode: the code of each entry stands in its file. A run notices only those
+// in the packages that it changes.
+func TestKnownSurvivorsNameCode(t *testing.T) {
+	entries, err := readKnown("survivors.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words := func(text string) string { return strings.Join(strings.Fields(text), " ") }
+	for e := range entries {
+		code, err := os.ReadFile(filepath.Join("../../..", e.File))
+		if err != nil {
+			t.Error(err)
+		} else if in := words(string(code)); !strings.Contains(in, words(e.Block)) || !strings.Contains(in, words(e.Before)) {
+			t.Errorf("%s has no longer %q in %q", e.File, e.Before, e.Block)
+		}
+	}
+}
+
 // TestSampleIsRepeatable draws the same sample for the same seed, and another for another.
 func TestSampleIsRepeatable(t *testing.T) {
 	all := make([]*mutant, 100)
