@@ -1,4 +1,4 @@
-// Compat builds the packages of this repository with other versions of client-go and of
+// Command compat builds the packages of this repository with other versions of client-go and of
 // controller-runtime, and runs the tests of the packages that know them.
 //
 //	go.mod ─▶ a copy ─▶ go get the versions ─▶ go build ─▶ go test, each with -modfile

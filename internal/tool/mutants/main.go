@@ -1,4 +1,4 @@
-// Mutants changes the engine in small ways, one at a time, and runs the tests against
+// Command mutants changes the engine in small ways, one at a time, and runs the tests against
 // each changed program: a change that no test detects is a survivor.
 //
 //	packages ─▶ find ─▶ instrument ─▶ one test binary per suite ─▶ cover ─▶ sample ─▶ run

@@ -1,5 +1,5 @@
-// Release checks whether a version of this repository can be released, and builds what comes with
-// it. It changes nothing in the repository: the tags are made by hand.
+// Command release checks whether a version of this repository can be released, and builds what
+// comes with it. It changes nothing in the repository: the tags are made by hand.
 //
 //	changelog ─▶ modules and tags ─▶ differences of the API ─▶ programs, archives, SBOMs, checksums
 //

@@ -1,6 +1,6 @@
-// Cacheforward writes the forwards of clientgo/cache: an alias or a function for every exported
-// name of client-go's tools/cache, at the version of go.mod, that the package does not implement
-// itself.
+// Command cacheforward writes the forwards of clientgo/cache: an alias or a function for every
+// exported name of client-go's tools/cache, at the version of go.mod, that the package does not
+// implement itself.
 //
 // go generate runs it in clientgo/cache.
 package main

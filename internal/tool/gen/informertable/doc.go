@@ -1,4 +1,4 @@
-// Informertable writes the generated files of clientgo/informers: a table with
+// Command informertable writes the generated files of clientgo/informers: a table with
 // every resource for which client-go has an informer, and the group accessors of
 // its shared informer factory.
 //
