@@ -11,6 +11,8 @@ GO ?= go
 FUZZTIME ?= 30s
 # How long soak runs, as the go command writes durations.
 SOAK ?= 10m
+# How many histories of each kind seeds runs.
+SEEDS ?= 1000
 # Which Go benchmarks run, and how often each: `make bench-go BENCH=Sync COUNT=10`.
 BENCH ?= .
 COUNT ?= 1
@@ -68,6 +70,19 @@ check-32bit: ## Vet everything for 386, and run the tests of the lower packages 
 .PHONY: soak
 soak: ## Live through days with faults of all kinds until SOAK (default 10m) is over.
 	$(GO) test ./internal/test/simulation -run '^TestDays$$' -sim.soak=$(SOAK) -timeout 0 -v
+
+# Each suite of random histories: its variable, its test and its package.
+RANDOM := SIM:TestDays:internal/test/simulation CONTROLLERS:TestHours:internal/test/simulation/controllers \
+	CONTROLLER:TestC00_RandomWorlds:controller TERM:TestC10_NeverTwoOpenTerms:controller/election \
+	DIFFERENTIAL:TestDifferential:clientgo/cache WIRE:TestWire:clientgo/cache \
+	LIVES:TestLives:contract LIVES:TestLives:clientgo/informers SLOTS:TestS6_RandomSlots:contract \
+	SHARD:TestS1_NeverTwoCallers:shard BALANCE:TestS1_ChaosEnds:shard/internal/balance
+.PHONY: seeds
+seeds: ## Run each suite of random histories with SEEDS (default 1000), and six weeks of churn: hours.
+	@for suite in $(RANDOM); do IFS=: read -r name test package <<< "$$suite"; \
+		env "TIDINGS_$${name}_SEEDS=$(SEEDS)" $(GO) test -timeout 0 -run "^$$test$$" "./$$package"; \
+	done
+	TIDINGS_DEDUP_FULL=1 $(GO) test -run '^TestWeeksOfChurn$$' -timeout 0 ./internal/decode/dedup
 
 .PHONY: check
 check: gofmt vet staticcheck fix tidy docs vuln-if-reachable ## Check format, vet (darwin too), staticcheck, go fix, go mod tidy, docs, licences, vulnerabilities.

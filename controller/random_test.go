@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	randomSeeds = seeds.New("controller", "TestC00_RandomWorlds", 20)
+	randomSeeds = seeds.New("controller", "TestC00_RandomWorlds", 10)
 
 	configMapsOf = corev1.SchemeGroupVersion.WithResource("configmaps")
 	secretsOf    = corev1.SchemeGroupVersion.WithResource("secrets")

@@ -169,7 +169,8 @@ func (m meter) Observe(_ context.Context, verb string, u url.URL, _ time.Duratio
 	m.o.Print(verb, u.String())
 }
 
-// run runs informers under a fault and prints their errors and their health, and recordings.
+// run runs informers under a fault and prints their errors and their health: at the end of the fault,
+// or with a recording every 15 seconds.
 func run(t *testing.T, o *Output, fault []apisim.Fault, recorded bool) {
 	server, err := apisim.New(apisim.Options{})
 	if err != nil {
@@ -213,7 +214,9 @@ func run(t *testing.T, o *Output, fault []apisim.Fault, recorded bool) {
 			time.Sleep(15 * time.Second)
 			create(fmt.Sprint("b-", verb, n))
 			synctest.Wait()
-			inspect(o, factory, informer, own.Health()...)
+			if recorded || n == 3 {
+				inspect(o, factory, informer, own.Health()...)
+			}
 		}
 		server.CutConnections()
 		i.Lift()

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	days     = seeds.New("sim", "TestDays", 30)
+	days     = seeds.New("sim", "TestDays", 15)
 	firstOne = flag.Uint64("sim.first", 1, "the seed that TestDays begins with")
 	soak     = flag.Duration("sim.soak", 0,
 		"run seeds until this much time has passed, from one that the clock gives")

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -33,7 +34,7 @@ import (
 )
 
 var (
-	hours = seeds.New("controllers", "TestHours", 20)
+	hours = seeds.New("controllers", "TestHours", 10)
 
 	configMapKind = schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
 	configMaps    = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
@@ -49,6 +50,7 @@ const (
 
 // TestMain discards the logs of client-go about intended failures.
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // the worlds are small and many
 	klog.SetLogger(logr.Discard())
 	slog.SetDefault(logger)
 	os.Exit(m.Run())
