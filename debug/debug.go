@@ -33,6 +33,8 @@ type Handler struct {
 	sources gather.Sources
 	mux     *http.ServeMux
 	sampler *sampler
+	// restarts has what the sampler counts of lists and watches.
+	restarts restarts
 	// identity has the fields of the process that do not change.
 	identity Process
 	// estimates has the memory of each informer.

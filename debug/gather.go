@@ -45,14 +45,12 @@ func missing(what, name string, names []string) error {
 // sample returns the figures that the pages show over time.
 func (h *Handler) sample() map[string]sample {
 	all, figures := map[string]sample{}, h.figures()
+	anew := h.restarts.add(figures.Informers)
 	for _, i := range figures.Informers {
 		s := sample{
 			"objects": float64(i.Health.Objects), "queued": float64(i.Health.Queued),
-			"lists": float64(i.Health.Lists), "watches": float64(i.Health.Watches),
-			"delivered": 0, "pending": 0, "failing": 0,
-		}
-		if i.Health.State.Failing() {
-			s["failing"] = 1
+			"lists anew": float64(anew[i.Name].lists), "watches anew": float64(anew[i.Name].watches),
+			"delivered": 0, "pending": 0,
 		}
 		for _, handler := range i.Health.Handlers {
 			s["delivered"] += float64(handler.Delivered)

@@ -60,14 +60,13 @@ type Mark struct {
 	What string `json:"what"`
 }
 
-// markKinds say which growth of which figure is a mark. The first list and the first watch are none,
-// nor are attempts while an informer fails.
+// markKinds say which growth of which figure is a mark.
 var markKinds = []struct {
 	kind, figure, what string
 	needsEarlier       bool
 }{
-	{"relist", "lists", "lists anew", true},
-	{"watch", "watches", "watches anew", true},
+	{"relist", "lists anew", "lists anew", false},
+	{"watch", "watches anew", "watches anew", false},
 	{"term", "terms", "has another holder", true},
 	{"move", "in", "gives entries to this process", false},
 	{"move", "out", "takes entries from this process", false},
@@ -92,9 +91,8 @@ func (h *history) marks(of ...string) []Mark {
 			for _, n := range grown {
 				earlier -= float64(n)
 			}
-			failing := t.series["failing"] // of an informer
 			for i, n := range grown {
-				if n == 0 || len(failing) > 0 && failing[i] > 0 {
+				if n == 0 {
 					continue
 				}
 				if earlier > 0 || !kind.needsEarlier {

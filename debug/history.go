@@ -31,8 +31,8 @@ type track struct {
 
 // counters are the figures that only grow, and counterPrefix begins the names of others.
 var counters = map[string]bool{
-	"delivered": true, "calls": true, "errors": true, "lists": true, "watches": true,
-	"lag sum": true, "lag count": true, "terms": true, "in": true, "out": true,
+	"delivered": true, "calls": true, "errors": true, "lists anew": true,
+	"watches anew": true, "lag sum": true, "lag count": true, "terms": true, "in": true, "out": true,
 }
 
 const counterPrefix = "delivered to "

@@ -10,6 +10,7 @@ import (
 
 	"github.com/tidings-go/tidings/controller"
 	"github.com/tidings-go/tidings/health"
+	"github.com/tidings-go/tidings/internal/see/gather"
 )
 
 // TestHistoryBeginsWithAdd: the history has the time before the first request, and at most an hour.
@@ -140,22 +141,15 @@ func TestLagHasGaps(t *testing.T) {
 	}
 }
 
-// TestMarks: relists and watches after the first, but for those that fail, holders, and hand-overs.
+// TestMarks: lists and watches anew, holders, and hand-overs.
 func TestMarks(t *testing.T) {
 	h := new(history)
 	for i, all := range []map[string]sample{
-		{"informer a": {"lists": 0, "watches": 0, "failing": 0}, "lease l": {"terms": 4}, "group g": {"in": 0, "out": 0}},
-		{"informer a": {"lists": 1, "watches": 1, "failing": 0}, "lease l": {"terms": 4}, "group g": {"in": 128, "out": 0}},
-		{"informer a": {"lists": 1, "watches": 2, "failing": 0}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
-		{"informer a": {"lists": 2, "watches": 2, "failing": 0}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
-		{"informer a": {"lists": 5, "watches": 9, "failing": 1}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
-		{"informer a": {"lists": 5, "watches": 10, "failing": 0}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
+		{"informer a": {"lists anew": 0, "watches anew": 0}, "lease l": {"terms": 4}, "group g": {"in": 0, "out": 0}},
+		{"informer a": {"lists anew": 0, "watches anew": 0}, "lease l": {"terms": 4}, "group g": {"in": 128, "out": 0}},
+		{"informer a": {"lists anew": 0, "watches anew": 1}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
+		{"informer a": {"lists anew": 1, "watches anew": 1}, "lease l": {"terms": 5}, "group g": {"in": 128, "out": 3}},
 	} {
-		attempts := float64(min(i, 2)) // of informer c; the first one fails
-		all["informer c"] = sample{"lists": attempts, "watches": attempts, "failing": 0}
-		if i == 1 {
-			all["informer c"]["failing"] = 1
-		}
 		h.add(time.Unix(int64(i), 0).UTC(), all)
 	}
 	var got []string
@@ -164,13 +158,55 @@ func TestMarks(t *testing.T) {
 	}
 	want := []string{
 		"1 move g gives entries to this process", "2 watch a watches anew", "2 move g takes entries from this process",
-		"2 term l has another holder", "3 relist a lists anew", "5 watch a watches anew",
+		"2 term l has another holder", "3 relist a lists anew",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("the marks are %q, want %q", got, want)
 	}
 	if len(h.marks("informer b")) > 0 {
 		t.Error("another informer has marks")
+	}
+}
+
+// TestRestarts counts lists and watches, but for the first ones and those that fail, which hide no
+// others of their informer.
+func TestRestarts(t *testing.T) {
+	one := func(lists, watches uint64, failures int) health.Informer {
+		return health.Informer{Watch: health.Watch{Lists: lists, Watches: watches, Failures: failures}}
+	}
+	beside := func(lists, watches uint64, failures int) health.Informer { // a namespace that is forbidden
+		i := one(0, 0, 0)
+		i.Namespaces = map[string]health.Watch{
+			"a": one(lists, watches, failures).Watch, "forbidden": one(10*lists, 0, int(lists)).Watch,
+		}
+		return i
+	}
+	for name, of := range map[string]func(lists, watches uint64, failures int) health.Informer{
+		"alone": one, "beside a forbidden namespace": beside,
+	} {
+		r := new(restarts)
+		for i, step := range []struct {
+			is   health.Informer
+			want attempts
+		}{
+			{of(0, 0, 0), attempts{}},
+			{of(3, 0, 3), attempts{}}, // the first one fails
+			{of(4, 0, 0), attempts{}},
+			{of(4, 1, 0), attempts{}},
+			{of(4, 2, 0), attempts{0, 1}},
+			{of(5, 3, 0), attempts{1, 2}},
+			{of(8, 9, 2), attempts{1, 2}},
+			{of(9, 10, 0), attempts{5, 9}},
+			{of(1, 1, 0), attempts{5, 9}}, // another one
+			{of(2, 1, 0), attempts{6, 9}},
+		} {
+			if got := r.add([]gather.Informer{{Name: "i", Health: step.is}})["i"]; got != step.want {
+				t.Errorf("%s, step %d: %v anew, want %v", name, i, got, step.want)
+			}
+		}
+		if all := r.add(nil); len(all)+len(r.last) > 0 {
+			t.Errorf("%s: it keeps %v and %v of an informer that is gone", name, all, r.last)
+		}
 	}
 }
 
