@@ -10,9 +10,9 @@ import (
 // restarts counts the lists and watches of informers after the first ones. Attempts that fail count
 // with the one that succeeds.
 type restarts struct {
-	mu       sync.Mutex             // guards the rest
-	last     map[listWatch]attempts // when they were last not failing
-	restarts map[string]attempts    // by the informer's name
+	mu   sync.Mutex             // guards the rest
+	last map[listWatch]attempts // when they were last not failing
+	sums map[string]attempts    // by the informer's name
 }
 
 // listWatch names the list and watch of one namespace; of an informer that has one alone, the
@@ -22,13 +22,14 @@ type listWatch struct{ informer, namespace string }
 // attempts are numbers of lists and watches that were begun.
 type attempts struct{ lists, watches uint64 }
 
-// add counts up to now, and forgets what is gone. It returns the numbers by the informer's name.
+// add counts what was begun since the last call. It returns the sum of each informer, by its name,
+// and forgets informers that are gone.
 func (r *restarts) add(informers []gather.Informer) map[string]attempts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	last, all := map[listWatch]attempts{}, map[string]attempts{}
+	last, sums := map[listWatch]attempts{}, map[string]attempts{}
 	for _, i := range informers {
-		sum := r.restarts[i.Name]
+		sum := r.sums[i.Name]
 		watches := i.Health.Namespaces
 		if len(watches) == 0 {
 			watches = map[string]health.Watch{"": i.Health.Watch}
@@ -45,10 +46,10 @@ func (r *restarts) add(informers []gather.Informer) map[string]attempts {
 				last[of] = before
 			}
 		}
-		all[i.Name] = sum
+		sums[i.Name] = sum
 	}
-	r.last, r.restarts = last, all
-	return all
+	r.last, r.sums = last, sums
+	return sums
 }
 
 // anew returns how many more there are than before. The first ones do not count, and neither do
